@@ -1,0 +1,80 @@
+"""Every error a user of program_guided can meet.
+
+    ProgramGuidedError
+    ├── ProgramError      a program's text is wrong (carries every problem found)
+    ├── WorldError        a map, an inventory or a program cannot be put together
+    └── DataError         a file is missing, damaged or of another version
+
+The command line prints them in one piece and exits with 1; nothing else should reach a user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["DataError", "Problem", "ProgramError", "ProgramGuidedError", "WorldError"]
+
+SHOWN_WIDTH = 100
+"""A longer source line is shown cut to this many characters around the caret."""
+
+
+class ProgramGuidedError(Exception):
+    """Root of the tree above."""
+
+
+class WorldError(ProgramGuidedError):
+    """A world was asked for that cannot be made."""
+
+
+class DataError(ProgramGuidedError):
+    """A file does not hold what it should."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake in a program: where it is, what is wrong, what was expected."""
+
+    line: int
+    """From 1; 0 for a problem of the program as a whole."""
+    column: int
+    """From 1, in characters."""
+    width: int
+    """How many characters the caret underlines."""
+    message: str
+    expected: str = ""
+
+    def render(self, source: str, lines: Sequence[str]) -> str:
+        """The message, the line of source it speaks of, and a caret under the place."""
+        if not 1 <= self.line <= len(lines):
+            return f"{source}: error: {self.message}" + (f"\n  {self.expected}" if self.expected else "")
+        shown, caret = _window(lines[self.line - 1], self.column - 1, max(1, self.width))
+        gutter = " " * len(str(self.line))
+        return (
+            f"{source}:{self.line}:{self.column}: error: {self.message}\n"
+            f"  {self.line} | {shown}\n"
+            f"  {gutter} | {caret}" + (f" {self.expected}" if self.expected else "")
+        )
+
+
+class ProgramError(ProgramGuidedError):
+    """A text that is not a program; `problems` holds all that was found wrong, in reading order."""
+
+    def __init__(self, problems: Sequence[Problem], text: str = "", source: str = "<program>") -> None:
+        self.problems = tuple(problems)
+        self.source = source
+        lines = [_printable(line) for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+        super().__init__("\n".join(problem.render(source, lines) for problem in self.problems))
+
+
+def _printable(line: str) -> str:
+    """One column a character, so that the caret stands under what it means."""
+    return "".join(character if character.isprintable() else " " for character in line)
+
+
+def _window(line: str, start: int, width: int) -> tuple[str, str]:
+    """The part of a line around the caret, and the caret's own line."""
+    first = max(0, start - SHOWN_WIDTH // 2) if len(line) > SHOWN_WIDTH else 0
+    shown = line[first : first + SHOWN_WIDTH]
+    width = max(1, min(width, SHOWN_WIDTH - (start - first)))
+    return shown.rstrip(), " " * (start - first) + "^" * width

@@ -1,0 +1,256 @@
+"""Text -> syntax tree, checked against a domain; every mistake of a text is reported in one go.
+
+Lines are read one by one (`lines.py`) and put into blocks by their indentation here, with an explicit stack:
+a bad line costs one message, and no depth of nesting can exhaust Python's own stack. An indentation belongs to a
+block if it is the same string of spaces and tabs; deeper means starting with it, so tabs and spaces may be mixed
+only where their meaning cannot be doubted.
+
+    program = parse("if is_there[River]: build_bridge()", DOMAIN)
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from program_guided.errors import DataError, Problem, ProgramError
+from program_guided.language.checker import Checker
+from program_guided.language.domain import Domain
+from program_guided.language.lines import Header, Line, LineError, Piece, RawCall, read_line
+from program_guided.language.syntax import Block, Call, If, Loop, Node, Program, While
+
+__all__ = ["LARGEST_TEXT", "MOST_LOOPS", "MOST_NESTED", "MOST_PROBLEMS", "MOST_ROUTINES", "parse", "read_program"]
+
+LARGEST_TEXT = 100_000
+"""Characters."""
+MOST_NESTED = 50
+MOST_ROUTINES = 1_000
+"""With `loop` counted as often as it repeats."""
+MOST_LOOPS = 1_000
+"""The largest n of `loop(n)`."""
+MOST_PROBLEMS = 20
+"""A text with more mistakes is not read to its end."""
+
+
+def read_program(path: str | Path, domain: Domain) -> Program:
+    """Read a program from a file."""
+    source = str(path)
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"{source}: cannot be read ({error.strerror}); is the path right?") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - data.rfind(b"\n", 0, error.start)
+        message = f"byte 0x{data[error.start]:02x} is not UTF-8 text; save the file as UTF-8"
+        raise ProgramError([Problem(line, column, 1, message)], data.decode("utf-8", "replace"), source) from None
+    return parse(text, domain, source)
+
+
+def parse(text: str, domain: Domain, source: str = "<program>") -> Program:
+    """The program that a text says, in canonical words; `ProgramError` with all that is wrong with it."""
+    if len(text) > LARGEST_TEXT:
+        message = f"the program has {len(text):,} characters; at most {LARGEST_TEXT:,} are read"
+        raise ProgramError([Problem(0, 0, 0, message)], "", source)
+    reader = _Reader(domain)
+    body: Block = ()
+    try:
+        for number, line in enumerate(re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")), start=1):
+            reader.read(line, number)
+        body = reader.finish()
+    except _Enough:
+        pass
+    if reader.problems:
+        ordered = sorted(reader.problems, key=lambda problem: (problem.line == 0, problem.line, problem.column))
+        raise ProgramError(ordered, text, source)
+    return Program(body)
+
+
+class _Enough(Exception):
+    """Nothing is gained by reading on."""
+
+
+@dataclass
+class _Open:
+    """A block being read."""
+
+    indentation: str | None
+    """None until its first line is seen."""
+    keyword: str
+    line: int
+    nodes: list[_Draft] = field(default_factory=list)
+
+
+@dataclass
+class _Branching:
+    """An `if` whose `elif` and `else` may still come."""
+
+    parts: list[tuple[Header, int, _Open]]
+
+
+@dataclass
+class _Statement:
+    call: RawCall
+    line: int
+
+
+_Draft = _Branching | _Statement
+
+
+class _Reader:
+    """Puts lines into blocks. `stack` holds the blocks that are open, outermost first."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self.problems: list[Problem] = []
+        self.stack = [_Open("", "", 0)]
+        self.defined = 0
+        self.offsets: dict[int, int] = {}
+
+    def report(self, line: int, start: int, width: int, message: str, expected: str = "") -> None:
+        self.problems.append(Problem(line, start + 1, width, message, expected))
+        if len(self.problems) >= MOST_PROBLEMS:
+            self.problems.append(Problem(0, 0, 0, "too many mistakes; the rest was not read"))
+            raise _Enough
+
+    def read(self, text: str, number: int) -> None:
+        content = text.lstrip(" \t")
+        if not content.strip() or content.lstrip().startswith("#"):
+            return
+        indentation = text[: len(text) - len(content)]
+        if content[0].isspace():
+            self.report(number, len(indentation), 1, "indentation with a character other than space and tab")
+        self._enter(indentation, number)
+        self.offsets[number] = len(indentation)
+        line = read_line(content)
+        if isinstance(line, LineError):
+            self.report(number, len(indentation) + line.start, line.width, line.message, line.expected)
+            keyword = Piece(line.opens or "", 0, 1)
+            line = Line((Header(keyword.text, keyword),) if line.opens else (), ())
+        self._place(line, number)
+
+    def _enter(self, indentation: str, number: int) -> None:
+        """Close the blocks that this indentation ends."""
+        top = self.stack[-1]
+        if top.indentation is None:
+            outer = next(block.indentation for block in reversed(self.stack) if block.indentation is not None)
+            if indentation != outer and indentation.startswith(outer):
+                for block in self.stack:
+                    block.indentation = indentation if block.indentation is None else block.indentation
+                return
+            self._report_empty(top)
+        levels = [block.indentation or "" for block in self.stack]
+        if indentation not in levels:
+            # The writer most likely meant the level nearest in width: one slip, one message.
+            meant = min(reversed(levels), key=lambda level: abs(len(level) - len(indentation)))
+            mixed = any(" " in one and "\t" in other for one, other in ((indentation, meant), (meant, indentation)))
+            what = "indentation mixes tabs and spaces" if mixed else "unexpected indentation"
+            self.report(number, 0, max(1, len(indentation)), what, f"expected {_describe_indentation(meant)}")
+            indentation = meant
+        while self.stack[-1].indentation != indentation:
+            self.stack.pop()
+
+    def _report_empty(self, block: _Open) -> None:
+        """A header with nothing indented below it."""
+        while self.stack[-1].indentation is None:
+            self.stack.pop()
+        message = f"nothing is indented below '{block.keyword}'"
+        self.report(block.line, self.offsets[block.line], len(block.keyword), message, "expected an indented block")
+
+    def _push(self, header: Header, number: int) -> _Open:
+        if len(self.stack) > MOST_NESTED:
+            self.problems.append(Problem(number, 1, 1, f"blocks are nested more than {MOST_NESTED} deep"))
+            raise _Enough
+        block = _Open(None, header.keyword, number)
+        self.stack.append(block)
+        return block
+
+    def _place(self, line: Line, number: int) -> None:
+        """Put what a line says into the innermost block; a line may open several and fill the last one."""
+        depth = len(self.stack)
+        for header in line.headers:
+            self._open(header, number, first=header is line.headers[0])
+        for call in line.calls:
+            self.stack[-1].nodes.append(_Statement(call, number))
+        if line.calls:
+            del self.stack[depth:]
+
+    def _open(self, header: Header, number: int, first: bool) -> None:
+        nodes, start = self.stack[-1].nodes, self.offsets[number] + header.place.start
+        width = len(header.keyword)
+        if header.keyword == "def":
+            if self.defined or nodes or len(self.stack) > 1:
+                self.report(number, start, width, "'def' can only open the program")
+            self.defined = number
+        elif not self.domain.control:
+            message = f"'{header.keyword}' is not part of {self.domain.name} programs"
+            self.report(number, start, width, message, "expected a call on each line")
+        block = self._push(header, number)
+        if header.keyword in ("elif", "else"):
+            before = nodes[-1] if nodes and first else None
+            parts = before.parts if isinstance(before, _Branching) else []
+            if parts and parts[0][0].keyword == "if" and parts[-1][0].keyword != "else":
+                parts.append((header, number, block))
+                return
+            self.report(number, start, width, f"'{header.keyword}' does not follow an 'if' of the same indentation")
+        nodes.append(_Branching([(header, number, block)]))
+
+    def finish(self) -> Block:
+        if self.stack[-1].indentation is None:
+            self._report_empty(self.stack[-1])
+        checker = Checker(self.domain, self.report, self.offsets)
+        body = self._block(self.stack[0], checker)
+        if not body and not self.problems:
+            self.problems.append(Problem(0, 0, 0, "the program is empty", "expected at least one routine"))
+        if self.defined and len(self.stack[0].nodes) > 1:
+            self.report(self.defined, 0, 3, "statements stand outside of 'def'", "expected them indented below it")
+        return body
+
+    def _block(self, block: _Open, checker: Checker) -> Block:
+        nodes: list[Node] = []
+        for draft in block.nodes:
+            if isinstance(draft, _Statement):
+                call = checker.statement(draft.call, draft.line)
+                nodes += [call] if call else []
+            elif draft.parts[0][0].keyword == "def":
+                nodes += self._block(draft.parts[0][2], checker)
+            else:
+                nodes += self._branching(draft, checker)
+            if checker.routines > MOST_ROUTINES:
+                self.problems.append(Problem(0, 0, 0, f"the program has more than {MOST_ROUTINES:,} routines"))
+                raise _Enough
+        return tuple(nodes)
+
+    def _branching(self, draft: _Branching, checker: Checker) -> list[Node]:
+        header, number, block = draft.parts[0]
+        if header.keyword == "loop":
+            times = checker.times(header, number, MOST_LOOPS)
+            before = checker.routines
+            body = self._block(block, checker)
+            checker.routines += (checker.routines - before) * (times - 1)
+            return [Loop(times, body)]
+        if header.keyword == "while":
+            condition = checker.condition(header, number)
+            body = self._block(block, checker)
+            return [While(condition, body)] if condition else []
+        branches: list[tuple[Call, Block]] = []
+        otherwise: Block = ()
+        for header, number, block in draft.parts:
+            if header.keyword == "else":
+                otherwise = self._block(block, checker)
+                continue
+            condition = checker.condition(header, number)
+            body = self._block(block, checker)
+            branches += [(condition, body)] if condition else []
+        return [If(tuple(branches), otherwise)] if branches else []
+
+
+def _describe_indentation(indentation: str) -> str:
+    if not indentation:
+        return "no indentation"
+    spaces, tabs = indentation.count(" "), indentation.count("\t")
+    counted = ((spaces, "space"), (tabs, "tab"))
+    return " and ".join(f"{count} {unit}{'s' * (count > 1)}" for count, unit in counted if count)

@@ -1,0 +1,52 @@
+"""`compiled`: how the world's kernels are compiled, and where the machine code is kept.
+
+Kernels take whole tuples of arrays and call each other; Numba would count references to every array in each call, which
+costs ten times the work itself. They own no memory (room is handed in as a `Workspace`), so counting is switched off.
+
+Numba's disk cache looks only at a function's own file. Here it lies in a folder named after all the kernels' sources,
+so that a change in one file is never answered with machine code made from another's past.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import numba
+
+__all__ = ["compiled"]
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def _cache_folder() -> Path:
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    for parent in (home, Path(tempfile.gettempdir())):
+        folder = parent / "program_guided" / f"kernels-{digest}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return folder
+    return Path(tempfile.mkdtemp(prefix="program_guided-"))
+
+
+_FOLDER = str(_cache_folder())
+
+
+def compiled(function: Function) -> Function:
+    """Compile at first use; keep the machine code for the next start."""
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = _FOLDER
+    try:
+        kernel: Function = numba.njit(cache=True, _nrt=False)(function)
+    finally:
+        numba.config.CACHE_DIR = before
+    return kernel

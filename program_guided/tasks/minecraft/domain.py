@@ -1,0 +1,61 @@
+"""The language of the 2D Minecraft world: what a program may name, as tables.
+
+Departures from the paper (Table "program_minecraft"): `silver` is a full item, and shapes and items can be
+mined, placed and sold alike. `loop` and `elif` are PGA's.
+
+    mine(gold)    goto(4, 2)    place(iron, 1, 1)    build_bridge()    sell(gold)
+    agent[iron] < 3             env[gold] > 0        is_there[river]
+"""
+
+from __future__ import annotations
+
+from program_guided.language.domain import Choice, Domain, Number, Operation
+
+__all__ = [
+    "ACTIONS",
+    "COMPARATORS",
+    "DOMAIN",
+    "KINDS",
+    "LARGEST_SIDE",
+    "OBJECTS",
+    "SMALLEST_SIDE",
+    "TERRAIN",
+    "THINGS",
+]
+
+OBJECTS = ("gold", "wood", "iron", "silver", "triangle", "circle", "rectangle")
+"""What can be carried; their order is the inventory's."""
+TERRAIN = ("flat", "wall", "river", "bridge", "merchant")
+THINGS = TERRAIN + OBJECTS
+KINDS = ("outside", *THINGS)
+"""What a cell of the map can be; its index is the cell's value. `outside` is padding."""
+COMPARATORS = (">", ">=", "==", "<", "<=")
+ACTIONS = ("up", "down", "left", "right", "mine", "build", "place", "sell", "true", "false")
+
+SMALLEST_SIDE = 5
+LARGEST_SIDE = 12
+"""The paper's worlds go to 8; larger ones are for measuring how an executor generalises."""
+LARGEST_COUNT = 99
+
+_OBJECT = Choice("object", OBJECTS)
+_THING = Choice("thing", THINGS)
+_X = Number("x", 1, LARGEST_SIDE)
+_Y = Number("y", 1, LARGEST_SIDE)
+_COUNT = (_THING, Choice("comparison", COMPARATORS), Number("number", 0, LARGEST_COUNT))
+
+DOMAIN = Domain(
+    name="minecraft",
+    version=1,
+    operations=(
+        Operation("mine", (_OBJECT,), output="Action"),
+        Operation("goto", (_X, _Y), output="Action"),
+        Operation("place", (_OBJECT, _X, _Y), output="Action"),
+        Operation("build_bridge", output="Action"),
+        Operation("sell", (_OBJECT,), output="Action"),
+        Operation("agent", _COUNT, lookup=True),
+        Operation("env", _COUNT, lookup=True),
+        Operation("is_there", (_THING,), lookup=True),
+    ),
+    control=True,
+    header="run",
+)

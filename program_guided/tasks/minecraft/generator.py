@@ -1,0 +1,269 @@
+"""Worlds for programs: a seed and a program give one world in which the program can be finished.
+
+A world is drawn, the planner tries the program in it, and a world it cannot finish is drawn again. The draw looks at
+the program's conditions: each gets a coin that says whether it shall be true at the start, and the counts are chosen
+to agree, so that neither answer can be guessed from the text. Objects the program mines are put on the map.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from program_guided.tasks.minecraft.compiled import compiled
+from program_guided.tasks.minecraft.domain import KINDS, OBJECTS
+from program_guided.tasks.minecraft.kernels import (
+    AGENT,
+    BRIDGE,
+    ENV,
+    FINISHED,
+    FLAT,
+    GOTO,
+    MERCHANT,
+    MINE,
+    PLACE,
+    RIVER,
+    begin,
+)
+from program_guided.tasks.minecraft.planner import finish
+from program_guided.tasks.minecraft.random import draw, mix
+from program_guided.tasks.minecraft.rules import FIRST_OBJECT, MERCHANTS, MOVES, TIME_LIMIT, WALKABLE, Cell
+from program_guided.tasks.minecraft.state import ProgramSet, Workspace, Worlds
+
+__all__ = ["MOST_DRAWS", "copy_world", "generate", "recount"]
+
+MOST_DRAWS = 2_000
+"""A program that fits none of so many worlds is called impossible."""
+WALL, OUTSIDE = int(Cell.WALL), int(Cell.OUTSIDE)
+MOST_ON_MAP = 3
+MOST_CARRIED = 4
+FREE_CELLS = 4
+"""Flat cells a map keeps at least."""
+KIND_COUNT, OBJECT_COUNT = len(KINDS), len(OBJECTS)
+FEWEST_MERCHANTS, MOST_MERCHANTS = MERCHANTS
+
+
+@compiled
+def _compares(count: int, comparison: int, number: int) -> bool:
+    if comparison == 0:
+        return count > number
+    if comparison == 1:
+        return count >= number
+    if comparison == 2:
+        return count == number
+    if comparison == 3:
+        return count < number
+    return count <= number
+
+
+@compiled
+def _choose(
+    random: NDArray[np.uint64], count: int, low: int, high: int, comparison: int, number: int, wanted: bool
+) -> int:
+    """A count from low to high for which the comparison comes out as wanted; the old one if there is none."""
+    fitting = 0
+    for candidate in range(low, high + 1):
+        if _compares(candidate, comparison, number) == wanted:
+            fitting += 1
+            if draw(random, 0, fitting) == 0:
+                count = candidate
+    return count
+
+
+@compiled
+def _counts(
+    programs: ProgramSet, program: int, side: int, carried: NDArray[np.int16], work: Workspace
+) -> None:
+    """How many of each kind the map and the inventory shall have."""
+    random, on_map, settled = work.random, work.on_map, work.settled
+    on_map[:] = 0
+    settled[:] = False
+    for item in range(OBJECT_COUNT):
+        on_map[FIRST_OBJECT + item] = min(draw(random, 0, MOST_ON_MAP + 1), draw(random, 0, MOST_ON_MAP + 1))
+        carried[item] = draw(random, 0, MOST_CARRIED + 1) if draw(random, 0, 2) else 0
+    on_map[RIVER] = draw(random, 0, 2)
+    on_map[BRIDGE] = draw(random, 0, 2)
+    on_map[WALL] = draw(random, 0, side) if draw(random, 0, 2) else 0
+    on_map[MERCHANT] = FEWEST_MERCHANTS + draw(random, 0, MOST_MERCHANTS - FEWEST_MERCHANTS + 1)
+    first = programs.first[program]
+    for row in range(first, first + programs.size[program]):
+        operation, kind = programs.operation[row], programs.arguments[row, 0]
+        comparison, number = programs.arguments[row, 1], programs.arguments[row, 2]
+        if operation < AGENT or settled[int(operation != AGENT), kind]:
+            continue
+        settled[int(operation != AGENT), kind] = True
+        wanted = draw(random, 0, 2) == 1
+        if operation == AGENT:
+            if kind >= FIRST_OBJECT:
+                item = kind - FIRST_OBJECT
+                carried[item] = _choose(random, carried[item], 0, MOST_CARRIED, comparison, number, wanted)
+        elif kind >= FIRST_OBJECT or kind == WALL:
+            on_map[kind] = _choose(random, on_map[kind], 0, MOST_ON_MAP + 1, comparison, number, wanted)
+        elif kind == MERCHANT:
+            on_map[kind] = _choose(random, on_map[kind], FEWEST_MERCHANTS, MOST_MERCHANTS, comparison, number, wanted)
+        elif kind == BRIDGE:
+            on_map[kind] = _choose(random, on_map[kind], 0, 1, comparison, number, wanted)
+            on_map[RIVER] = max(on_map[RIVER], on_map[kind])
+        elif kind == RIVER:
+            on_map[kind] = int(_compares(side, comparison, number) == wanted)
+    if on_map[RIVER] == 0:
+        on_map[BRIDGE] = 0
+    for row in range(first, first + programs.size[program]):
+        kind = FIRST_OBJECT + programs.arguments[row, 0]
+        if programs.operation[row] == MINE and not settled[1, kind]:
+            on_map[kind] = min(on_map[kind] + 1, MOST_ON_MAP + 1)
+
+
+@compiled
+def _random_cell(random: NDArray[np.uint64], worlds: Worlds, i: int, kind: int) -> int:
+    """A random cell of this kind, as row * width + column; -1 if there is none."""
+    found, side, width = -1, worlds.side[i], worlds.cells.shape[1]
+    seen = 0
+    for row in range(side):
+        for column in range(side):
+            if worlds.cells[i, row, column] == kind:
+                seen += 1
+                if draw(random, 0, seen) == 0:
+                    found = row * width + column
+    return found
+
+
+@compiled
+def _pieces(worlds: Worlds, i: int, work: Workspace) -> int:
+    """Into how many pieces walls and river cut the map, counting what can be walked without a bridge."""
+    width, side = worlds.cells.shape[1], worlds.side[i]
+    seen, stack = work.seen, work.front
+    seen[:] = False
+    pieces = 0
+    for start in range(width * width):
+        kind = worlds.cells[i, start // width, start % width]
+        if seen[start] or not WALKABLE[kind] or kind == BRIDGE:
+            continue
+        pieces += 1
+        seen[start] = True
+        stack[0], top = start, 1
+        while top > 0:
+            top -= 1
+            row, column = stack[top] // width, stack[top] % width
+            for way in range(4):
+                r, c = row + MOVES[way, 0], column + MOVES[way, 1]
+                if not (0 <= r < side and 0 <= c < side) or seen[r * width + c]:
+                    continue
+                kind = worlds.cells[i, r, c]
+                if WALKABLE[kind] and kind != BRIDGE:
+                    seen[r * width + c] = True
+                    stack[top] = r * width + c
+                    top += 1
+    return pieces
+
+
+@compiled
+def _lay_out(worlds: Worlds, i: int, work: Workspace) -> bool:
+    """Put river, bridge, walls, merchants and objects on a flat map; False if they do not fit."""
+    random, on_map = work.random, work.on_map
+    side, width = int(worlds.side[i]), worlds.cells.shape[1]
+    worlds.cells[i] = OUTSIDE
+    worlds.cells[i, :side, :side] = FLAT
+    if on_map[RIVER]:
+        across, line = draw(random, 0, 2), 1 + draw(random, 0, side - 2)
+        for step in range(side):
+            worlds.cells[i, line if across else step, step if across else line] = RIVER
+        if on_map[BRIDGE]:
+            step = draw(random, 0, side)
+            worlds.cells[i, line if across else step, step if across else line] = BRIDGE
+    pieces = 2 if on_map[RIVER] else 1
+    for _ in range(on_map[WALL]):
+        cell = _random_cell(random, worlds, i, FLAT)
+        worlds.cells[i, cell // width, cell % width] = WALL
+        if _pieces(worlds, i, work) != pieces or not _bridge_is_open(worlds, i):
+            worlds.cells[i, cell // width, cell % width] = FLAT
+    total = 0
+    for kind in range(MERCHANT, KIND_COUNT):
+        total += on_map[kind]
+    flat = 0
+    for cell in range(width * width):
+        flat += worlds.cells[i, cell // width, cell % width] == FLAT
+    if total + FREE_CELLS > flat:
+        return False
+    for kind in range(MERCHANT, KIND_COUNT):
+        for _ in range(on_map[kind]):
+            cell = _random_cell(random, worlds, i, FLAT)
+            worlds.cells[i, cell // width, cell % width] = kind
+    return True
+
+
+@compiled
+def _bridge_is_open(worlds: Worlds, i: int) -> bool:
+    """No wall stands at an end of the bridge."""
+    side = worlds.side[i]
+    for row in range(side):
+        for column in range(side):
+            if worlds.cells[i, row, column] == BRIDGE:
+                for way in range(4):
+                    r, c = row + MOVES[way, 0], column + MOVES[way, 1]
+                    if 0 <= r < side and 0 <= c < side and worlds.cells[i, r, c] == WALL:
+                        return False
+    return True
+
+
+@compiled
+def recount(worlds: Worlds, i: int) -> None:
+    """Count the map's cells by kind."""
+    worlds.counts[i] = 0
+    for row in range(worlds.side[i]):
+        for column in range(worlds.side[i]):
+            worlds.counts[i, worlds.cells[i, row, column]] += 1
+
+
+@compiled
+def _smallest_side(programs: ProgramSet, program: int, smallest: int) -> int:
+    """The smallest map that holds every coordinate of the program."""
+    first = programs.first[program]
+    for row in range(first, first + programs.size[program]):
+        if programs.operation[row] == GOTO:
+            smallest = max(smallest, programs.arguments[row, 0] + 1, programs.arguments[row, 1] + 1)
+        elif programs.operation[row] == PLACE:
+            smallest = max(smallest, programs.arguments[row, 1] + 1, programs.arguments[row, 2] + 1)
+    return smallest
+
+
+@compiled
+def copy_world(source: Worlds, i: int, target: Worlds, j: int) -> None:
+    """Copy a map, its agent and its inventory."""
+    for row in range(source.cells.shape[1]):
+        for column in range(source.cells.shape[1]):
+            target.cells[j, row, column] = source.cells[i, row, column]
+    for item in range(OBJECT_COUNT):
+        target.inventory[j, item] = source.inventory[i, item]
+    for kind in range(KIND_COUNT):
+        target.counts[j, kind] = source.counts[i, kind]
+    target.side[j] = source.side[i]
+    target.agent[j, 0], target.agent[j, 1] = source.agent[i, 0], source.agent[i, 1]
+
+
+@compiled
+def generate(
+    worlds: Worlds, i: int, programs: ProgramSet, program: int, seed: int, smallest: int, largest: int, work: Workspace
+) -> int:
+    """Put into row i the world that a seed gives for a program; the planner's steps in it, or -1 if none is found."""
+    low = _smallest_side(programs, program, smallest)
+    if low > largest:
+        return -1
+    work.random[0] = mix(seed, 0)
+    for _ in range(MOST_DRAWS):
+        side = low + draw(work.random, 0, largest - low + 1)
+        worlds.side[i] = side
+        _counts(programs, program, side, worlds.inventory[i], work)
+        if not _lay_out(worlds, i, work):
+            continue
+        recount(worlds, i)
+        row, column = -1, -1
+        while row < 0 or not WALKABLE[worlds.cells[i, row, column]]:
+            row, column = draw(work.random, 0, side), draw(work.random, 0, side)
+        worlds.agent[i, 0], worlds.agent[i, 1] = row, column
+        copy_world(worlds, i, work.trial, 0)
+        begin(work.trial, 0, programs, program)
+        begin(worlds, i, programs, program)
+        if worlds.routine[i] < programs.size[program] and finish(work.trial, 0, programs, TIME_LIMIT, work):
+            return int(work.trial.time[0])
+    return -1

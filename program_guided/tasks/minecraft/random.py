@@ -1,0 +1,36 @@
+"""Random numbers inside the kernels: SplitMix64, integers only, so that a seed means the same on every machine,
+whatever the batch size."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from program_guided.tasks.minecraft.compiled import compiled
+
+__all__ = ["draw", "mix"]
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
+
+
+@compiled
+def mix(seed: int, number: int) -> np.uint64:
+    """A seed for the `number`-th thing that has this seed."""
+    z = np.uint64(seed) + (np.uint64(number) + np.uint64(1)) * _STEP
+    z = (z ^ (z >> _30)) * _FIRST
+    z = (z ^ (z >> _27)) * _SECOND
+    return z ^ (z >> _31)
+
+
+@compiled
+def draw(state: NDArray[np.uint64], i: int, bound: int) -> int:
+    """The next number from 0 to bound - 1 of stream i."""
+    state[i] += _STEP
+    z = state[i]
+    z = (z ^ (z >> _30)) * _FIRST
+    z = (z ^ (z >> _27)) * _SECOND
+    z = z ^ (z >> _31)
+    return np.int64(((z >> _32) * np.uint64(bound)) >> _32)

@@ -1,0 +1,74 @@
+"""The rules of the world, as tables and numbers; `kernels.py` runs them, and nothing else decides anything.
+
+| action | does |
+|---|---|
+| up, down, left, right | one cell, unless the border, a wall or a river is in the way (time passes all the same) |
+| mine | takes the object on the agent's own cell; the cell becomes flat |
+| build | turns the first river cell of up, right, down, left of the agent into a bridge, for one wood |
+| place | during `place(t, x, y)`: puts t on the agent's cell, replacing an object that lies there |
+| sell | during `sell(t)`: gives one t to the merchant on the agent's cell |
+| true, false | during a condition: its answer |
+
+An action that has no meaning at the pointed routine only lets time pass.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECTS, THINGS
+
+__all__ = [
+    "ACTION_MASK",
+    "FIRST_OBJECT",
+    "MERCHANTS",
+    "MOVES",
+    "Action",
+    "Cell",
+    "Operation",
+    "Outcome",
+    "TIME_LIMIT",
+    "WALKABLE",
+]
+
+Cell = IntEnum("Cell", {kind.upper(): value for value, kind in enumerate(KINDS)})
+"""Values of a map's cells."""
+Action = IntEnum("Action", {action.upper(): value for value, action in enumerate(ACTIONS)})
+Operation = IntEnum("Operation", {row.name.upper(): value for value, row in enumerate(DOMAIN.operations)})
+
+
+class Outcome(IntEnum):
+    """How an episode stands."""
+
+    RUNNING = 0
+    FINISHED = 1
+    WRONG_ANSWER = 2
+    WRONG_PLACE = 3
+    MISSING_OBJECT = 4
+    TIMEOUT = 5
+
+    def __str__(self) -> str:
+        return self.name.replace("_", " ").lower()
+
+
+TIME_LIMIT = 300
+"""Steps, then the episode is truncated."""
+MERCHANTS = (2, 4)
+"""How many a sampled world has, from and to."""
+FIRST_OBJECT = KINDS.index(OBJECTS[0])
+"""A cell of this value or above is an object; minus this, it is the object's place in the inventory."""
+
+_BLOCKED = ("outside", "wall", "river")
+WALKABLE = np.array([kind not in _BLOCKED for kind in KINDS])
+MOVES = np.array([(-1, 0), (1, 0), (0, -1), (0, 1)], np.int8)
+"""Row and column of a step, by action."""
+BUILD_ORDER = np.array([(-1, 0), (0, 1), (1, 0), (0, -1)], np.int8)
+"""Where `build` looks for a river, in this order."""
+ACTION_MASK = np.array(
+    [[(action in ("true", "false")) == (row.output == "Boolean") for action in ACTIONS] for row in DOMAIN.operations]
+)
+"""(operations, actions): what may be done at a routine, by its result type."""
+
+assert THINGS[-len(OBJECTS) :] == OBJECTS
