@@ -15,14 +15,15 @@ from program_guided.tasks.minecraft.domain import KINDS, OBJECTS
 from program_guided.tasks.minecraft.kernels import (
     AGENT,
     BRIDGE,
-    ENV,
-    FINISHED,
+    BUILD_BRIDGE,
     FLAT,
     GOTO,
     MERCHANT,
     MINE,
     PLACE,
     RIVER,
+    SELL,
+    WOOD,
     begin,
 )
 from program_guided.tasks.minecraft.planner import finish
@@ -106,12 +107,26 @@ def _counts(
             on_map[RIVER] = max(on_map[RIVER], on_map[kind])
         elif kind == RIVER:
             on_map[kind] = int(_compares(side, comparison, number) == wanted)
+    for row in range(first, first + programs.size[program]):
+        _provide(programs.operation[row], programs.arguments[row, 0], carried, work)
     if on_map[RIVER] == 0:
         on_map[BRIDGE] = 0
-    for row in range(first, first + programs.size[program]):
-        kind = FIRST_OBJECT + programs.arguments[row, 0]
-        if programs.operation[row] == MINE and not settled[1, kind]:
-            on_map[kind] = min(on_map[kind] + 1, MOST_ON_MAP + 1)
+
+
+@compiled
+def _provide(operation: int, item: int, carried: NDArray[np.int16], work: Workspace) -> None:
+    """Give a behaviour what it needs, unless a condition has settled that count."""
+    on_map, settled = work.on_map, work.settled
+    if operation == BUILD_BRIDGE:
+        item = WOOD
+        if not settled[1, RIVER]:
+            on_map[RIVER] = 1
+    elif operation != MINE and operation != SELL and operation != PLACE:
+        return
+    if operation != MINE and not settled[0, FIRST_OBJECT + item] and draw(work.random, 0, 2) == 0:
+        carried[item] = min(carried[item] + 1, MOST_CARRIED)
+    elif not settled[1, FIRST_OBJECT + item]:
+        on_map[FIRST_OBJECT + item] = min(on_map[FIRST_OBJECT + item] + 1, MOST_ON_MAP + 1)
 
 
 @compiled

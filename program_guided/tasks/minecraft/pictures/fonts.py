@@ -8,6 +8,7 @@ place. Code is written on a fixed pitch either way, so a picture has the same si
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,6 +62,5 @@ def fitted(text: str, font: Font, width: float) -> str:
     """The text, cut so that it is at most `width` pixels wide."""
     if font.getlength(text) <= width:
         return text
-    while text and font.getlength(text + ELLIPSIS) > width:
-        text = text[:-1]
-    return text + ELLIPSIS
+    room = bisect_right(range(len(text)), width, key=lambda count: font.getlength(text[:count] + ELLIPSIS))
+    return text[: max(0, room - 1)] + ELLIPSIS

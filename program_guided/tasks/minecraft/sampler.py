@@ -1,0 +1,81 @@
+"""Programs that make sense in the world, and the shapes of the splits.
+
+Left out of sampling (not of the language): conditions that are the same in every world (`is_there[merchant]`,
+`is_there[flat]`, `agent[river]`), counts of flat ground and of river cells, which nobody would count.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from program_guided.language.sampler import Shape, between, pick
+from program_guided.language.syntax import Call
+from program_guided.tasks.minecraft.domain import COMPARATORS, OBJECTS
+from program_guided.tasks.minecraft.rules import MERCHANTS
+
+__all__ = ["SHAPES", "MinecraftVocabulary"]
+
+BEHAVIOURS = ("mine", "mine", "mine", "goto", "goto", "place", "place", "sell", "sell", "build_bridge")
+"""Drawn alike; an operation's weight is how often it stands here."""
+SEEN_OR_NOT = (*OBJECTS, "river", "river", "river", "bridge", "bridge", "wall", "wall")
+COUNTED = (*OBJECTS, *OBJECTS, "merchant", "wall")
+MOST_COUNTED = 4
+
+SHAPES = {
+    "train": Shape(routines=(2, 16), depth=2),
+    "test": Shape(routines=(2, 16), depth=2),
+    "longer": Shape(routines=(16, 28), depth=3),
+    "complex": Shape(routines=(10, 26), depth=3, control=0.6),
+    "test_complex": Shape(routines=(12, 24), depth=3, control=0.5),
+}
+
+
+class MinecraftVocabulary:
+    """Draws calls; coordinates stay within `extent`."""
+
+    def __init__(self, extent: int) -> None:
+        self.extent = extent
+
+    def behaviour(self, random: Random) -> Call:
+        operation = pick(random, BEHAVIOURS)
+        return self._behaviour(random, operation, pick(random, OBJECTS))
+
+    def condition(self, random: Random) -> Call:
+        operation = pick(random, ("is_there", "agent", "env"))
+        if operation == "is_there":
+            return Call("is_there", (pick(random, SEEN_OR_NOT),))
+        thing = pick(random, OBJECTS if operation == "agent" else COUNTED)
+        low, high = MERCHANTS if thing == "merchant" else (0, MOST_COUNTED)
+        comparison = pick(random, COMPARATORS)
+        return Call(operation, (thing, comparison, _undecided(random, comparison, low, high)))
+
+    def repetition(self, random: Random) -> tuple[Call, Call]:
+        thing, way = pick(random, OBJECTS), between(random, 0, 4)
+        if way == 0:
+            return Call("is_there", (thing,)), Call("mine", (thing,))
+        if way in (1, 2):
+            comparison = pick(random, ("<", "<="))
+            number = between(random, 1, MOST_COUNTED - 1)
+            return Call("agent", (thing, comparison, number)), Call("mine", (thing,))
+        comparison = pick(random, (">", ">="))
+        number = between(random, 0, 2) + (comparison == ">=")
+        if way == 3:
+            return Call("env", (thing, comparison, number)), Call("mine", (thing,))
+        ending = self._behaviour(random, pick(random, ("sell", "place")), thing)
+        return Call("agent", (thing, comparison, number)), ending
+
+    def _behaviour(self, random: Random, operation: str, thing: str) -> Call:
+        where = (between(random, 1, self.extent), between(random, 1, self.extent))
+        words = {"goto": where, "place": (thing, *where), "build_bridge": ()}
+        return Call(operation, words.get(operation, (thing,)))
+
+
+def _undecided(random: Random, comparison: str, low: int, high: int) -> int:
+    """A number for which the comparison can come out either way."""
+    return {
+        ">": between(random, low, high - 1),
+        ">=": between(random, low + 1, high),
+        "==": between(random, low, high),
+        "<": between(random, low + 1, high),
+        "<=": between(random, low, high - 1),
+    }[comparison]
