@@ -12,7 +12,7 @@ from program_guided.tasks.minecraft.generator import recount
 from program_guided.tasks.minecraft.kernels import begin
 from program_guided.tasks.minecraft.planner import HOPELESS, label
 from program_guided.tasks.minecraft.rules import Cell
-from program_guided.tasks.minecraft.state import Workspace, Worlds, program_set
+from program_guided.tasks.minecraft.state import Room, Worlds, program_set
 
 SIDE = 5
 WOOD = OBJECTS.index("wood")
@@ -121,7 +121,7 @@ def world_of(cells, start, carried, program):
 @pytest.mark.parametrize("chunk", range(4))
 def test_path_lengths_and_actions_equal_brute_force_on_small_worlds(chunk):
     generator = np.random.default_rng(chunk)
-    work, bits, steps = Workspace.empty(SIDE), np.zeros(1, np.uint16), np.zeros(1, np.int32)
+    room, bits, steps = Room.empty(SIDE), np.zeros(1, np.uint16), np.zeros(1, np.int32)
     names = ("up", "down", "left", "right", "mine", "build", "place", "sell")
     extra, hopeless = 0, 0
     for _ in range(300):
@@ -132,7 +132,7 @@ def test_path_lengths_and_actions_equal_brute_force_on_small_worlds(chunk):
         if worlds.routine[0] == 1:
             continue
         untouched = worlds.cells.copy()
-        label(worlds, PROGRAMS, bits, steps, work)
+        label(worlds, PROGRAMS, bits, steps, room)
         assert (worlds.cells == untouched).all()
         text, state = ROUTINES[program], (tuple(int(cell) for cell in cells.ravel()), start, carried)
         bridges, expected = brute_force(text, state)

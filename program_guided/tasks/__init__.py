@@ -1,0 +1,1 @@
+"""Program-guided tasks, one folder each. A task knows nothing of models."""

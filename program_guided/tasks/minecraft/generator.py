@@ -29,7 +29,7 @@ from program_guided.tasks.minecraft.kernels import (
 from program_guided.tasks.minecraft.planner import finish
 from program_guided.tasks.minecraft.random import draw, mix
 from program_guided.tasks.minecraft.rules import FIRST_OBJECT, MERCHANTS, MOVES, TIME_LIMIT, WALKABLE, Cell
-from program_guided.tasks.minecraft.state import ProgramSet, Workspace, Worlds
+from program_guided.tasks.minecraft.state import Draft, ProgramSet, Room, Worlds
 
 __all__ = ["MOST_DRAWS", "copy_world", "generate", "recount"]
 
@@ -73,10 +73,10 @@ def _choose(
 
 @compiled
 def _counts(
-    programs: ProgramSet, program: int, side: int, carried: NDArray[np.int16], work: Workspace
+    programs: ProgramSet, program: int, side: int, carried: NDArray[np.int16], draft: Draft
 ) -> None:
     """How many of each kind the map and the inventory shall have."""
-    random, on_map, settled = work.random, work.on_map, work.settled
+    random, on_map, settled = draft.random, draft.on_map, draft.settled
     on_map[:] = 0
     settled[:] = False
     for item in range(OBJECT_COUNT):
@@ -108,22 +108,22 @@ def _counts(
         elif kind == RIVER:
             on_map[kind] = int(_compares(side, comparison, number) == wanted)
     for row in range(first, first + programs.size[program]):
-        _provide(programs.operation[row], programs.arguments[row, 0], carried, work)
+        _provide(programs.operation[row], programs.arguments[row, 0], carried, draft)
     if on_map[RIVER] == 0:
         on_map[BRIDGE] = 0
 
 
 @compiled
-def _provide(operation: int, item: int, carried: NDArray[np.int16], work: Workspace) -> None:
+def _provide(operation: int, item: int, carried: NDArray[np.int16], draft: Draft) -> None:
     """Give a behaviour what it needs, unless a condition has settled that count."""
-    on_map, settled = work.on_map, work.settled
+    on_map, settled = draft.on_map, draft.settled
     if operation == BUILD_BRIDGE:
         item = WOOD
         if not settled[1, RIVER]:
             on_map[RIVER] = 1
     elif operation != MINE and operation != SELL and operation != PLACE:
         return
-    if operation != MINE and not settled[0, FIRST_OBJECT + item] and draw(work.random, 0, 2) == 0:
+    if operation != MINE and not settled[0, FIRST_OBJECT + item] and draw(draft.random, 0, 2) == 0:
         carried[item] = min(carried[item] + 1, MOST_CARRIED)
     elif not settled[1, FIRST_OBJECT + item]:
         on_map[FIRST_OBJECT + item] = min(on_map[FIRST_OBJECT + item] + 1, MOST_ON_MAP + 1)
@@ -144,10 +144,10 @@ def _random_cell(random: NDArray[np.uint64], worlds: Worlds, i: int, kind: int) 
 
 
 @compiled
-def _pieces(worlds: Worlds, i: int, work: Workspace) -> int:
+def _pieces(worlds: Worlds, i: int, draft: Draft, stack: NDArray[np.int16]) -> int:
     """Into how many pieces walls and river cut the map, counting what can be walked without a bridge."""
     width, side = worlds.cells.shape[1], worlds.side[i]
-    seen, stack = work.seen, work.front
+    seen = draft.seen
     seen[:] = False
     pieces = 0
     for start in range(width * width):
@@ -173,9 +173,9 @@ def _pieces(worlds: Worlds, i: int, work: Workspace) -> int:
 
 
 @compiled
-def _lay_out(worlds: Worlds, i: int, work: Workspace) -> bool:
+def _lay_out(worlds: Worlds, i: int, draft: Draft, stack: NDArray[np.int16]) -> bool:
     """Put river, bridge, walls, merchants and objects on a flat map; False if they do not fit."""
-    random, on_map = work.random, work.on_map
+    random, on_map = draft.random, draft.on_map
     side, width = int(worlds.side[i]), worlds.cells.shape[1]
     worlds.cells[i] = OUTSIDE
     worlds.cells[i, :side, :side] = FLAT
@@ -190,7 +190,7 @@ def _lay_out(worlds: Worlds, i: int, work: Workspace) -> bool:
     for _ in range(on_map[WALL]):
         cell = _random_cell(random, worlds, i, FLAT)
         worlds.cells[i, cell // width, cell % width] = WALL
-        if _pieces(worlds, i, work) != pieces or not _bridge_is_open(worlds, i):
+        if _pieces(worlds, i, draft, stack) != pieces or not _bridge_is_open(worlds, i):
             worlds.cells[i, cell // width, cell % width] = FLAT
     total = 0
     for kind in range(MERCHANT, KIND_COUNT):
@@ -258,27 +258,35 @@ def copy_world(source: Worlds, i: int, target: Worlds, j: int) -> None:
 
 @compiled
 def generate(
-    worlds: Worlds, i: int, programs: ProgramSet, program: int, seed: int, smallest: int, largest: int, work: Workspace
+    worlds: Worlds,
+    i: int,
+    programs: ProgramSet,
+    program: int,
+    seed: int,
+    sides: tuple[int, int],
+    trial: Worlds,
+    draft: Draft,
+    room: Room,
 ) -> int:
-    """Put into row i the world that a seed gives for a program; the planner's steps in it, or -1 if none is found."""
-    low = _smallest_side(programs, program, smallest)
-    if low > largest:
+    """Put into row i the world that a seed gives for a program; the planner's steps in it, or -1 if none is found.
+    `trial` is one world, in which the planner tries the program."""
+    low, high = _smallest_side(programs, program, sides[0]), sides[1]
+    if low > high:
         return -1
-    work.random[0] = mix(seed, 0)
+    draft.random[0] = mix(seed, 0)
     for _ in range(MOST_DRAWS):
-        side = low + draw(work.random, 0, largest - low + 1)
+        side = low + draw(draft.random, 0, high - low + 1)
         worlds.side[i] = side
-        _counts(programs, program, side, worlds.inventory[i], work)
-        if not _lay_out(worlds, i, work):
+        _counts(programs, program, side, worlds.inventory[i], draft)
+        if not _lay_out(worlds, i, draft, room.front):
             continue
         recount(worlds, i)
         row, column = -1, -1
         while row < 0 or not WALKABLE[worlds.cells[i, row, column]]:
-            row, column = draw(work.random, 0, side), draw(work.random, 0, side)
+            row, column = draw(draft.random, 0, side), draw(draft.random, 0, side)
         worlds.agent[i, 0], worlds.agent[i, 1] = row, column
-        copy_world(worlds, i, work.trial, 0)
-        begin(work.trial, 0, programs, program)
-        begin(worlds, i, programs, program)
-        if worlds.routine[i] < programs.size[program] and finish(work.trial, 0, programs, TIME_LIMIT, work):
-            return int(work.trial.time[0])
+        copy_world(worlds, i, trial, 0)
+        begin(trial, 0, programs, program)
+        if trial.routine[0] < programs.size[program] and finish(trial, 0, programs, TIME_LIMIT, room):
+            return int(trial.time[0])
     return -1

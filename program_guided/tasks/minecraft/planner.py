@@ -10,7 +10,7 @@ The search runs backwards. A *field* holds, for every cell, the steps from there
 later stages are sources of earlier ones: "wood in hand" feeds on "bridge built", "no wood" on "wood in hand". So one
 field answers for all cells, and going downhill in it is A* with a perfect heuristic.
 
-Rooms of `Workspace.fields`: 0 to 4 belong to the stages below, 5 holds the plan, 6 the plan of a tried action.
+Rooms of `Room.fields`: 0 to 4 belong to the stages below, 5 holds the plan, 6 the plan of a tried action.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from program_guided.tasks.minecraft.kernels import (
     step_world,
 )
 from program_guided.tasks.minecraft.rules import BUILD_ORDER, FIRST_OBJECT, MOVES, WALKABLE
-from program_guided.tasks.minecraft.state import ProgramSet, Workspace, Worlds
+from program_guided.tasks.minecraft.state import ProgramSet, Room, Worlds
 
 __all__ = ["HOPELESS", "best_actions", "finish", "label"]
 
@@ -55,11 +55,11 @@ Field = NDArray[np.int32]
 
 
 @compiled
-def _spread(cells: NDArray[np.int8], bridge: int, field: Field, work: Workspace) -> None:
+def _spread(cells: NDArray[np.int8], bridge: int, field: Field, room: Room) -> None:
     """Turn sources into distances: each cell gets the least of source + steps to it. `bridge`: a river cell taken as
     bridged, or -1. Sources may differ in value: they join the front in the order of their values."""
     width = cells.shape[0]
-    waiting, front = work.waiting, work.front
+    waiting, front = room.waiting, room.front
     sources = 0
     for cell in range(width * width):
         if field[cell] < HOPELESS:
@@ -117,7 +117,7 @@ def _is_goal(cells: NDArray[np.int8], row: int, column: int, operation: int, arg
 
 @compiled
 def _to_goal(
-    cells: NDArray[np.int8], bridge: int, operation: int, arguments: NDArray[np.int16], field: Field, work: Workspace
+    cells: NDArray[np.int8], bridge: int, operation: int, arguments: NDArray[np.int16], field: Field, room: Room
 ) -> None:
     """Field of the last stage: nothing is missing."""
     width = cells.shape[0]
@@ -127,7 +127,7 @@ def _to_goal(
         reachable = WALKABLE[cells[row, column]] or cell == bridge
         goal = reachable and _is_goal(cells, row, column, operation, arguments)
         field[cell] = last if goal else HOPELESS
-    _spread(cells, bridge, field, work)
+    _spread(cells, bridge, field, room)
 
 
 @compiled
@@ -147,25 +147,25 @@ def _without_bridge(
     arguments: NDArray[np.int16],
     item: int,
     field: Field,
-    work: Workspace,
+    room: Room,
 ) -> None:
     """Field of a plan that builds no extra bridge; `item`: the object to be mined first, or -1."""
-    _to_goal(cells, bridge, operation, arguments, field, work)
+    _to_goal(cells, bridge, operation, arguments, field, room)
     if item != NONE:
-        after = work.fields[0]
+        after = room.fields[0]
         for cell in range(field.size):
             after[cell], field[cell] = field[cell], HOPELESS
         _add_mining(cells, item, after, field)
-        _spread(cells, bridge, field, work)
+        _spread(cells, bridge, field, room)
 
 
 @compiled
 def _add_building(
-    cells: NDArray[np.int8], operation: int, arguments: NDArray[np.int16], item: int, field: Field, work: Workspace
+    cells: NDArray[np.int8], operation: int, arguments: NDArray[np.int16], item: int, field: Field, room: Room
 ) -> None:
     """Sources: build a bridge from a cell beside the river, then go on over it; `item` is mined after that."""
     width = cells.shape[0]
-    after = work.fields[1]
+    after = room.fields[1]
     for river in range(width * width):
         if cells[river // width, river % width] != RIVER:
             continue
@@ -176,7 +176,7 @@ def _add_building(
                 continue
             if _river_beside(cells, row, column) == river:
                 if not computed:
-                    _without_bridge(cells, river, operation, arguments, item, after, work)
+                    _without_bridge(cells, river, operation, arguments, item, after, room)
                     computed = True
                 cell = row * width + column
                 field[cell] = min(field[cell], after[cell] + 1)
@@ -184,29 +184,29 @@ def _add_building(
 
 @compiled
 def _over_bridge(
-    cells: NDArray[np.int8], operation: int, arguments: NDArray[np.int16], item: int, field: Field, work: Workspace
+    cells: NDArray[np.int8], operation: int, arguments: NDArray[np.int16], item: int, field: Field, room: Room
 ) -> None:
     """Field with wood in hand and a bridge to be built; `item`: an object to be mined before or after, or -1."""
-    complete = work.fields[2]
+    complete = room.fields[2]
     for missing in (NONE, item):
         target = field if missing == item else complete
         target[:] = HOPELESS
-        _add_building(cells, operation, arguments, missing, target, work)
+        _add_building(cells, operation, arguments, missing, target, room)
         if missing != NONE:
             _add_mining(cells, item, complete, target)
-        _spread(cells, NONE, target, work)
+        _spread(cells, NONE, target, room)
         if item == NONE:
             return
 
 
 @compiled
 def _fetch_wood(
-    cells: NDArray[np.int8], operation: int, arguments: NDArray[np.int16], item: int, field: Field, work: Workspace
+    cells: NDArray[np.int8], operation: int, arguments: NDArray[np.int16], item: int, field: Field, room: Room
 ) -> None:
     """The same with no wood in hand. Where wood is also the missing object two logs are needed: the first is gone when
     the second is looked for, so each log is tried as the first."""
     width = cells.shape[0]
-    after, complete = work.fields[3], work.fields[4]
+    after, complete = room.fields[3], room.fields[4]
     for missing in (NONE, item):
         target = field if missing == item else complete
         target[:] = HOPELESS
@@ -216,74 +216,76 @@ def _fetch_wood(
             if cells[row, column] == FIRST_OBJECT + WOOD:
                 if missing == WOOD or not computed:
                     cells[row, column] = FLAT
-                    _over_bridge(cells, operation, arguments, missing, after, work)
+                    _over_bridge(cells, operation, arguments, missing, after, room)
                     cells[row, column] = FIRST_OBJECT + WOOD
                     computed = True
                 target[cell] = after[cell] + 1
         if missing != NONE and item != WOOD:
             _add_mining(cells, item, complete, target)
-        _spread(cells, NONE, target, work)
+        _spread(cells, NONE, target, room)
         if item == NONE:
             return
 
 
 @compiled
 def _plan(
-    worlds: Worlds, i: int, operation: int, arguments: NDArray[np.int16], field: Field, work: Workspace
+    cells: NDArray[np.int8],
+    inventory: NDArray[np.int16],
+    here: int,
+    operation: int,
+    arguments: NDArray[np.int16],
+    field: Field,
+    room: Room,
 ) -> tuple[int, int]:
     """Fill the field of the best plan from this state; how many extra bridges and steps it takes."""
-    cells, inventory = worlds.cells[i], worlds.inventory[i]
-    here = worlds.agent[i, 0] * cells.shape[0] + worlds.agent[i, 1]
     item = NONE
     if operation == BUILD_BRIDGE:
         item = WOOD
     elif operation == PLACE or operation == SELL:
         item = int(arguments[0])
     missing = NONE if item == NONE or inventory[item] > 0 else item
-    _without_bridge(cells, NONE, operation, arguments, missing, field, work)
+    _without_bridge(cells, NONE, operation, arguments, missing, field, room)
     if field[here] < HOPELESS or operation == BUILD_BRIDGE:
         return 0, min(HOPELESS, field[here])
     if item == WOOD and inventory[WOOD] == 1:
         missing = WOOD  # the bridge takes the one there is
     if inventory[WOOD] > 0:
-        _over_bridge(cells, operation, arguments, missing, field, work)
+        _over_bridge(cells, operation, arguments, missing, field, room)
     else:
-        _fetch_wood(cells, operation, arguments, missing, field, work)
+        _fetch_wood(cells, operation, arguments, missing, field, room)
     return 1, min(HOPELESS, field[here])
 
 
 @compiled
-def _downhill(worlds: Worlds, i: int, field: Field) -> int:
+def _downhill(cells: NDArray[np.int8], here: int, field: Field) -> int:
     """Bits of the moves that go down in the field by one."""
-    cells = worlds.cells[i]
     width = cells.shape[0]
-    row, column = worlds.agent[i, 0], worlds.agent[i, 1]
+    row, column = here // width, here % width
     bits = 0
     for way in range(4):
         r, c = row + MOVES[way, 0], column + MOVES[way, 1]
         if 0 <= r < width and 0 <= c < width and WALKABLE[cells[r, c]]:
-            if field[r * width + c] == field[row * width + column] - 1:
+            if field[r * width + c] == field[here] - 1:
                 bits |= 1 << way
     return bits
 
 
 @compiled
-def best_actions(worlds: Worlds, i: int, programs: ProgramSet, work: Workspace) -> tuple[int, int]:
-    """Bits of all best actions in world i, and the steps to the end of the routine; (0, HOPELESS) where none leads
-    there, (0, 0) where the program is over."""
-    program = worlds.program[i]
-    if worlds.outcome[i] != RUNNING or worlds.routine[i] == programs.size[program]:
-        return 0, 0
-    row = programs.first[program] + worlds.routine[i]
-    operation, arguments = programs.operation[row], programs.arguments[row]
-    if operation >= AGENT:
-        holds = condition_holds(worlds, i, operation, arguments[0], arguments[1], arguments[2])
-        return 1 << (SAY_TRUE if holds else SAY_FALSE), 1
-    cells, inventory = worlds.cells[i], worlds.inventory[i]
+def _best(
+    cells: NDArray[np.int8],
+    inventory: NDArray[np.int16],
+    here: int,
+    operation: int,
+    arguments: NDArray[np.int16],
+    room: Room,
+) -> tuple[int, int]:
+    """Bits of all best actions at a behaviour routine, and the steps to its end; (0, HOPELESS) if there is no way.
+
+    The plan from here comes first; then mining and building are tried and undone: they pay if the plan that remains is
+    one step shorter.
+    """
     width = cells.shape[0]
-    here = worlds.agent[i, 0] * width + worlds.agent[i, 1]
     bits, bridges, steps = 0, 0, 0
-    # The plan from here; then mining and building are tried and undone: they pay if what remains is one step shorter.
     for action in (NONE, DO_MINE, DO_BUILD):
         cell, kind, item, gain = here, cells[here // width, here % width], 0, 0
         if action == DO_MINE:
@@ -305,14 +307,15 @@ def best_actions(worlds: Worlds, i: int, programs: ProgramSet, work: Workspace) 
         before = cells[cell // width, cell % width]
         cells[cell // width, cell % width] = kind
         inventory[item] += gain
-        needed, remaining = _plan(worlds, i, operation, arguments, work.fields[5 if action == NONE else 6], work)
+        field = room.fields[5 if action == NONE else 6]
+        needed, remaining = _plan(cells, inventory, here, operation, arguments, field, room)
         cells[cell // width, cell % width] = before
         inventory[item] -= gain
         if action == NONE:
             bridges, steps = needed, remaining
             if steps >= HOPELESS:
                 return 0, HOPELESS
-            bits = _downhill(worlds, i, work.fields[5])
+            bits = _downhill(cells, here, field)
         elif needed == bridges - int(action == DO_BUILD) and remaining == steps - 1:
             bits |= 1 << action
     if steps == 1 and operation == PLACE:
@@ -323,23 +326,40 @@ def best_actions(worlds: Worlds, i: int, programs: ProgramSet, work: Workspace) 
 
 
 @compiled
-def label(
-    worlds: Worlds, programs: ProgramSet, bits: NDArray[np.uint16], steps: NDArray[np.int32], work: Workspace
-) -> None:
-    """`best_actions` of every world."""
-    for i in range(len(bits)):
-        bits[i], steps[i] = best_actions(worlds, i, programs, work)
+def best_actions(worlds: Worlds, i: int, programs: ProgramSet, room: Room) -> tuple[int, int]:
+    """Bits of all best actions in world i, and the steps to the end of the routine; (0, HOPELESS) where none leads
+    there, (0, 0) where the program is over."""
+    program = worlds.program[i]
+    if worlds.outcome[i] != RUNNING or worlds.routine[i] == programs.size[program]:
+        return 0, 0
+    row = programs.first[program] + worlds.routine[i]
+    operation, arguments = programs.operation[row], programs.arguments[row]
+    if operation >= AGENT:
+        holds = condition_holds(worlds, i, operation, arguments[0], arguments[1], arguments[2])
+        return 1 << (SAY_TRUE if holds else SAY_FALSE), 1
+    here = worlds.agent[i, 0] * worlds.cells.shape[1] + worlds.agent[i, 1]
+    return _best(worlds.cells[i], worlds.inventory[i], here, operation, arguments, room)
 
 
 @compiled
-def finish(worlds: Worlds, i: int, programs: ProgramSet, time_limit: int, work: Workspace) -> bool:
+def label(
+    worlds: Worlds, programs: ProgramSet, bits: NDArray[np.uint16], steps: NDArray[np.int32], room: Room
+) -> None:
+    """`best_actions` of every world."""
+    for i in range(len(bits)):
+        bits[i], steps[i] = best_actions(worlds, i, programs, room)
+
+
+@compiled
+def finish(worlds: Worlds, i: int, programs: ProgramSet, time_limit: int, room: Room) -> bool:
     """Execute the program of world i to its end; False if the planner gets stuck or runs out of time. While the
     agent only walks, one field serves all its steps."""
     valid = False
     while worlds.outcome[i] == RUNNING:
-        bits = _downhill(worlds, i, work.fields[5]) if valid else 0
+        here = worlds.agent[i, 0] * worlds.cells.shape[1] + worlds.agent[i, 1]
+        bits = _downhill(worlds.cells[i], here, room.fields[5]) if valid else 0
         if bits == 0:
-            bits, _ = best_actions(worlds, i, programs, work)
+            bits, _ = best_actions(worlds, i, programs, room)
             if bits == 0 and worlds.routine[i] < programs.size[worlds.program[i]]:
                 return False
         action = 0

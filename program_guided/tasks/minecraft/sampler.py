@@ -26,7 +26,7 @@ SHAPES = {
     "test": Shape(routines=(2, 16), depth=2),
     "longer": Shape(routines=(16, 28), depth=3),
     "complex": Shape(routines=(10, 26), depth=3, control=0.6),
-    "test_complex": Shape(routines=(12, 24), depth=3, control=0.5),
+    "test-complex": Shape(routines=(12, 24), depth=3, control=0.5),
 }
 
 

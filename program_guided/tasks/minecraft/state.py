@@ -18,7 +18,7 @@ from program_guided.language.table import RoutineTable
 from program_guided.tasks.minecraft.domain import COMPARATORS, KINDS, OBJECTS
 from program_guided.tasks.minecraft.rules import Operation
 
-__all__ = ["ARGUMENTS", "ProgramSet", "Workspace", "Worlds", "program_set"]
+__all__ = ["ARGUMENTS", "Draft", "ProgramSet", "Room", "Worlds", "program_set"]
 
 ARGUMENTS = 3
 
@@ -74,32 +74,36 @@ class Worlds(NamedTuple):
         )
 
 
-class Workspace(NamedTuple):
-    """Room for the planner and the generator, which own no memory."""
+class Room(NamedTuple):
+    """Memory for the planner, whose kernels own none."""
 
     fields: NDArray[np.int32]
     """(7, cells) one field for each stage of a plan; see `planner.py` for who uses which."""
     waiting: NDArray[np.int16]
     front: NDArray[np.int16]
-    seen: NDArray[np.bool_]
-    on_map: NDArray[np.int16]
-    settled: NDArray[np.bool_]
-    random: NDArray[np.uint64]
-    trial: Worlds
-    """One world, for trying a program in it."""
 
     @staticmethod
-    def empty(side: int) -> Workspace:
+    def empty(side: int) -> Room:
         cells = side * side
-        return Workspace(
-            fields=np.zeros((7, cells), np.int32),
-            waiting=np.zeros(cells, np.int16),
-            front=np.zeros(2 * cells, np.int16),
-            seen=np.zeros(cells, np.bool_),
-            on_map=np.zeros(len(KINDS), np.int16),
-            settled=np.zeros((2, len(KINDS)), np.bool_),
-            random=np.zeros(1, np.uint64),
-            trial=Worlds.empty(1, side),
+        return Room(np.zeros((7, cells), np.int32), np.zeros(cells, np.int16), np.zeros(2 * cells, np.int16))
+
+
+class Draft(NamedTuple):
+    """Memory for the generator: what it is about to put on a map."""
+
+    on_map: NDArray[np.int16]
+    """How many cells of each kind."""
+    settled: NDArray[np.bool_]
+    """(2, kinds) counts of the inventory and of the map that a condition has decided."""
+    seen: NDArray[np.bool_]
+    random: NDArray[np.uint64]
+
+    @staticmethod
+    def empty(side: int) -> Draft:
+        kinds = len(KINDS)
+        return Draft(
+            np.zeros(kinds, np.int16), np.zeros((2, kinds), np.bool_), np.zeros(side * side, np.bool_),
+            np.zeros(1, np.uint64),
         )
 
 

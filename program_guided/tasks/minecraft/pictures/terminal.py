@@ -28,7 +28,7 @@ from program_guided.tasks.minecraft.domain import OBJECTS, TERRAIN
 from program_guided.tasks.minecraft.pictures.listing import Row, headline, mood, window, words
 from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
 
-__all__ = ["animate", "view"]
+__all__ = ["animate", "text", "view"]
 
 SYMBOLS = {
     "flat": (" ·", "#6f9a52 on #a9d08a"),
@@ -89,6 +89,14 @@ def animate(snapshots: Iterable[Snapshot], delay: float = 0.15, console: Console
     console = console or Console()
     play = _play if console.is_terminal else _log
     play(snapshots, delay, console)
+
+
+def text(snapshot: Snapshot) -> str:
+    """The view as a string with the terminal's colour codes, for Gymnasium's render mode "ansi"."""
+    console = Console(width=80, force_terminal=True, color_system="truecolor", legacy_windows=False)
+    with console.capture() as capture:
+        console.print(view(snapshot))
+    return capture.get()
 
 
 def _play(snapshots: Iterable[Snapshot], delay: float, console: Console) -> None:

@@ -1,0 +1,320 @@
+"""A batch of worlds that runs programs: what the environments, the planner's evaluation and the learners stand on.
+
+    batch = Batch(entries, count=1024)
+    batch.reset(seed=0)
+    batch.step(actions)
+    batch.worlds, batch.ended, batch.outcome, batch.best_actions()
+
+Every program has `variants` worlds, each made when it is first needed from the program's own seed; an episode draws a
+program and one of its worlds. World i of a batch depends on the seed and on i, never on the batch's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from program_guided.errors import WorldError
+from program_guided.language.printer import print_program
+from program_guided.language.syntax import Program
+from program_guided.language.table import RoutineTable, compile_program
+from program_guided.tasks.minecraft.compiled import compiled
+from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, LARGEST_SIDE, SMALLEST_SIDE
+from program_guided.tasks.minecraft.generator import copy_world, generate
+from program_guided.tasks.minecraft.kernels import NONE, RUNNING, begin, step_world
+from program_guided.tasks.minecraft.planner import label
+from program_guided.tasks.minecraft.random import draw, mix
+from program_guided.tasks.minecraft.rules import ACTION_MASK, TIME_LIMIT, Outcome
+from program_guided.tasks.minecraft.state import Draft, ProgramSet, Room, Worlds, program_set
+
+__all__ = ["DEFAULT_SIDES", "MOST_ROUTINES", "Batch", "Entry"]
+
+DEFAULT_SIDES = (SMALLEST_SIDE, 8)
+"""Sides of the paper's maps."""
+MOST_ROUTINES = 96
+"""Rows of an observed routine table; enough for programs of 200 tokens and more."""
+FLOW = 3
+UNKNOWN, READY, IMPOSSIBLE = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A program and the seed of its worlds."""
+
+    program: Program
+    seed: int
+
+    @property
+    def text(self) -> str:
+        return print_program(self.program, DOMAIN)
+
+
+class Pool(NamedTuple):
+    """The worlds of all programs, `variants` rows each, filled as they are needed."""
+
+    worlds: Worlds
+    state: NDArray[np.int8]
+    """Of each row: UNKNOWN, READY, or IMPOSSIBLE if no world was found for it."""
+    offered: NDArray[np.int32]
+    """The programs that episodes are drawn from."""
+    variants: int
+
+
+class View(NamedTuple):
+    """What an agent is shown besides the world itself, kept up to date by the kernels."""
+
+    words: NDArray[np.uint8]
+    """(worlds, routines, L) words of each routine, 0 beyond the program's end."""
+    flow: NDArray[np.int16]
+    """(worlds, routines, 3) kind (-1 beyond the end), row after true, row after false."""
+    mask: NDArray[np.bool_]
+    """(worlds, actions) what may be done at the pointed routine."""
+
+
+@compiled
+def _fill(
+    pool: Pool,
+    wanted: NDArray[np.int64],
+    programs: ProgramSet,
+    seeds: NDArray[np.uint64],
+    sides: tuple[int, int],
+    trial: Worlds,
+    draft: Draft,
+    room: Room,
+) -> None:
+    """Make the worlds of these rows of the pool."""
+    for slot in wanted:
+        program, variant = slot // pool.variants, slot % pool.variants
+        seed = seeds[program] if variant == 0 else mix(seeds[program], variant)
+        steps = generate(pool.worlds, slot, programs, program, seed, sides, trial, draft, room)
+        pool.state[slot] = READY if steps >= 0 else IMPOSSIBLE
+
+
+@compiled
+def _show_mask(worlds: Worlds, i: int, programs: ProgramSet, view: View) -> None:
+    program = worlds.program[i]
+    routine = min(worlds.routine[i], programs.size[program] - 1)
+    operation = programs.operation[programs.first[program] + routine]
+    for action in range(view.mask.shape[1]):
+        view.mask[i, action] = ACTION_MASK[operation, action]
+
+
+@compiled
+def _show_program(worlds: Worlds, i: int, programs: ProgramSet, view: View) -> None:
+    first, size = programs.first[worlds.program[i]], programs.size[worlds.program[i]]
+    for routine in range(view.words.shape[1]):
+        inside = routine < size
+        row = first + routine if inside else 0
+        for word in range(view.words.shape[2]):
+            view.words[i, routine, word] = programs.words[row, word] if inside else 0
+        view.flow[i, routine, 0] = programs.kind[row] if inside else -1
+        view.flow[i, routine, 1] = programs.on_true[row] if inside else 0
+        view.flow[i, routine, 2] = programs.on_false[row] if inside else 0
+
+
+@compiled
+def _reset(
+    worlds: Worlds, i: int, programs: ProgramSet, pool: Pool, view: View, random: NDArray[np.uint64]
+) -> int:
+    """Begin a new episode: draw a program and one of its worlds, again if there is no such world. A world that has not
+    been made yet is asked for by its row of the pool (else -1), and the draw is taken back."""
+    while True:
+        before = random[i]
+        program = pool.offered[draw(random, i, len(pool.offered))]
+        slot = program * pool.variants + draw(random, i, pool.variants)
+        if pool.state[slot] == UNKNOWN:
+            random[i] = before
+            return int(slot)
+        if pool.state[slot] == READY:
+            break
+    copy_world(pool.worlds, slot, worlds, i)
+    begin(worlds, i, programs, program)
+    _show_program(worlds, i, programs, view)
+    _show_mask(worlds, i, programs, view)
+    return NONE
+
+
+@compiled
+def _reset_where(
+    where: NDArray[np.bool_],
+    wanted: NDArray[np.int64],
+    worlds: Worlds,
+    programs: ProgramSet,
+    pool: Pool,
+    view: View,
+    random: NDArray[np.uint64],
+) -> int:
+    """Begin new episodes; worlds whose map must be made first stay in `where`, and the maps' rows go to `wanted`."""
+    count = 0
+    for i in range(len(where)):
+        if where[i]:
+            slot = _reset(worlds, i, programs, pool, view, random)
+            where[i] = slot != NONE
+            if slot != NONE:
+                wanted[count] = slot
+                count += 1
+    return count
+
+
+@compiled
+def _step(
+    actions: NDArray[np.int64],
+    over: NDArray[np.bool_],
+    worlds: Worlds,
+    programs: ProgramSet,
+    view: View,
+    ended: NDArray[np.int16],
+    time_limit: int,
+) -> None:
+    """Step the worlds that run; say which ones were over before."""
+    for i in range(len(actions)):
+        ended[i] = NONE
+        over[i] = worlds.outcome[i] != RUNNING
+        if not over[i]:
+            ended[i] = step_world(worlds, i, programs, actions[i], time_limit)
+            if ended[i] != NONE:
+                _show_mask(worlds, i, programs, view)
+
+
+class Batch:
+    """`count` worlds that draw their programs from `entries`."""
+
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        count: int,
+        *,
+        variants: int = 1,
+        sides: tuple[int, int] = DEFAULT_SIDES,
+        time_limit: int = TIME_LIMIT,
+        most_routines: int = MOST_ROUTINES,
+    ) -> None:
+        low, high = sides
+        if not SMALLEST_SIDE <= low <= high <= LARGEST_SIDE:
+            raise WorldError(f"sides {low} to {high}: a map's side is from {SMALLEST_SIDE} to {LARGEST_SIDE}")
+        self.entries = tuple(entries)
+        self.tables: tuple[RoutineTable, ...] = tuple(_table(entry, most_routines) for entry in self.entries)
+        self.count, self.variants, self.sides, self.time_limit = count, variants, sides, time_limit
+        self.programs = program_set(self.tables)
+        self.worlds = Worlds.empty(count, high)
+        self.view = View(
+            words=np.zeros((count, most_routines, DOMAIN.routine_width), np.uint8),
+            flow=np.zeros((count, most_routines, FLOW), np.int16),
+            mask=np.zeros((count, len(ACTIONS)), np.bool_),
+        )
+        self.ended = np.full(count, NONE, np.int16)
+        """The routine that ended in the last step of each world, or -1."""
+        self._pool = Pool(
+            worlds=Worlds.empty(len(self.entries) * variants, high),
+            state=np.zeros(len(self.entries) * variants, np.int8),
+            offered=np.arange(len(self.entries), dtype=np.int32),
+            variants=variants,
+        )
+        self._seeds = np.array([entry.seed for entry in self.entries], np.uint64)
+        self._trial, self._draft, self._room = Worlds.empty(1, high), Draft.empty(high), Room.empty(high)
+        self._random = np.zeros(count, np.uint64)
+        self._over = np.zeros(count, np.bool_)
+        self._wanted = np.zeros(count, np.int64)
+        self.seed(0)
+        self.offer(self._pool.offered)
+
+    def seed(self, seed: int) -> None:
+        """Set every world's own stream of random numbers."""
+        self._random[:] = [mix(seed, i) for i in range(self.count)]
+
+    def offer(self, programs: NDArray[np.int32]) -> None:
+        """Draw the coming episodes from these programs only; the first of them must have a world."""
+        self._require(int(programs[0]), 0)
+        self._pool = self._pool._replace(offered=np.ascontiguousarray(programs, np.int32))
+
+    def reset(self, where: NDArray[np.bool_] | None = None) -> None:
+        """Begin a new episode in every world, or only where asked."""
+        self._over[:] = True if where is None else where
+        self.ended[self._over] = NONE
+        self._reset_over()
+
+    def _reset_over(self) -> None:
+        """Reset what `_over` marks, making the worlds that are needed for it on the way."""
+        missing = np.int64(-1)
+        while missing:
+            missing = _reset_where(
+                self._over, self._wanted, self.worlds, self.programs, self._pool, self.view, self._random
+            )
+            self._make(np.unique(self._wanted[:missing]))
+
+    def _make(self, slots: NDArray[np.int64]) -> None:
+        if len(slots):
+            memory = (self._trial, self._draft, self._room)
+            _fill(self._pool, slots, self.programs, self._seeds, self.sides, *memory)
+
+    def place(self, i: int, program: int, variant: int = 0) -> None:
+        """Begin this program in this one of its worlds."""
+        copy_world(self._pool.worlds, self._require(program, variant), self.worlds, i)
+        self.begin(i, program)
+
+    def possible(self, program: int, variant: int = 0) -> bool:
+        """Whether there is such a world."""
+        if not 0 <= variant < self.variants:
+            raise WorldError(f"variant {variant}: every program has {self.variants} worlds, from 0 to {self.variants - 1}")
+        slot = program * self.variants + variant
+        if self._pool.state[slot] == UNKNOWN:
+            self._make(np.array([slot]))
+        return bool(self._pool.state[slot] == READY)
+
+    def _require(self, program: int, variant: int) -> int:
+        """The pool's row of a world, which must exist."""
+        if not self.possible(program, variant):
+            raise WorldError(
+                f"no world of side {self.sides[0]} to {self.sides[1]} was found in which the program can be finished "
+                f"within {TIME_LIMIT} steps; does it ask for something impossible?\n{self.entries[program].text}"
+            )
+        return program * self.variants + variant
+
+    def begin(self, i: int, program: int) -> None:
+        """Begin this program in world i as it is now."""
+        begin(self.worlds, i, self.programs, program)
+        self.ended[i] = NONE
+        _show_program(self.worlds, i, self.programs, self.view)
+        _show_mask(self.worlds, i, self.programs, self.view)
+
+    def step(self, actions: NDArray[np.int64]) -> None:
+        """One time step of the worlds that still run; the others stand still."""
+        _step(actions, self._over, self.worlds, self.programs, self.view, self.ended, self.time_limit)
+
+    def step_or_reset(self, actions: NDArray[np.int64]) -> None:
+        """One time step of the worlds that still run; the others begin a new episode (their action is ignored)."""
+        self.step(actions)
+        self._reset_over()
+
+    @property
+    def outcome(self) -> NDArray[np.int8]:
+        """An `Outcome` for each world."""
+        return self.worlds.outcome
+
+    @property
+    def terminated(self) -> NDArray[np.bool_]:
+        return (self.outcome != Outcome.RUNNING) & (self.outcome != Outcome.TIMEOUT)
+
+    @property
+    def truncated(self) -> NDArray[np.bool_]:
+        return self.outcome == Outcome.TIMEOUT
+
+    def best_actions(self) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+        """(worlds, actions) every action the planner would take, and its steps to the end of the pointed routine."""
+        bits, steps = np.zeros(self.count, np.uint16), np.zeros(self.count, np.int32)
+        label(self.worlds, self.programs, bits, steps, self._room)
+        return (bits[:, None] >> np.arange(len(ACTIONS), dtype=np.uint16) & 1).astype(np.bool_), steps
+
+
+def _table(entry: Entry, most_routines: int) -> RoutineTable:
+    table = compile_program(entry.program, DOMAIN)
+    if len(table) > most_routines:
+        raise WorldError(
+            f"the program has {len(table)} routines, observations have room for {most_routines}; "
+            f"give a larger most_routines"
+        )
+    return table

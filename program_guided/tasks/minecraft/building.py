@@ -1,0 +1,133 @@
+"""How the splits are made: sampled, tried by the planner, balanced, and never the same program twice.
+
+Balanced means that looking is needed: a candidate is left out if it would push a kind of condition further from being
+true half of the time. Everything is drawn from fixed seeds, so that the files come out byte for byte the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+
+from program_guided.language.printer import count_control, count_tokens
+from program_guided.language.sampler import between, sample_program
+from program_guided.tasks.minecraft.agents import PlannerAgent, condition_key, pointed, rollout
+from program_guided.tasks.minecraft.batch import DEFAULT_SIDES, Batch, Entry
+from program_guided.tasks.minecraft.domain import DOMAIN
+from program_guided.tasks.minecraft.rules import Action, Operation, Outcome
+from program_guided.tasks.minecraft.sampler import SHAPES, MinecraftVocabulary
+from program_guided.tasks.minecraft.splits import SIZES
+
+__all__ = ["Conditions", "build_splits", "condition_traces"]
+
+CHUNK = 500
+SHORTEST_PLAN = 3
+LONGEST_TRAIN, MOST_TRAIN_CONTROL = 80, 4
+TWICE_TRAIN = (80, 120)
+"""Tokens of test-complex; train's programs have 50 on average."""
+FROM_HALF = 0.12
+"""How far from a half the share of true answers may drift before candidates are refused."""
+
+Conditions = list[tuple[tuple[int, ...], bool]]
+"""Conditions as an execution met them: their words, and whether they held."""
+
+
+@dataclass
+class Balance:
+    """Counts of true and of all answers, by operation, by operation and thing, by operation and comparison."""
+
+    true: Counter[tuple[object, ...]] = field(default_factory=Counter)
+    all: Counter[tuple[object, ...]] = field(default_factory=Counter)
+
+    def accepts(self, conditions: Conditions) -> bool:
+        true, total = Counter(self.true), Counter(self.all)
+        _count(conditions, true, total)
+        return all(
+            self._distance(self.true, self.all, kind) >= self._distance(true, total, kind)
+            or self._distance(true, total, kind) <= FROM_HALF
+            for key, _ in conditions
+            for kind in _kinds(key)
+        )
+
+    def add(self, conditions: Conditions) -> None:
+        _count(conditions, self.true, self.all)
+
+    @staticmethod
+    def _distance(true: Counter[tuple[object, ...]], total: Counter[tuple[object, ...]], kind: tuple[object, ...]) -> float:
+        """From a half, with a few imagined answers of each so that the first ones do not decide."""
+        return abs((true[kind] + 5) / (total[kind] + 10) - 0.5)
+
+
+def build_splits(progress: Callable[[str, int], None] = lambda name, done: None) -> dict[str, Sequence[Entry]]:
+    """All splits, in the order of `SIZES`; `progress` hears how many entries a split has."""
+    taken: set[str] = set()
+    splits: dict[str, Sequence[Entry]] = {}
+    for name, size in SIZES.items():
+        balance, entries = Balance(), list[Entry]()
+        for entry, conditions in _candidates(name):
+            if entry.text in taken or not balance.accepts(conditions):
+                continue
+            taken.add(entry.text)
+            balance.add(conditions)
+            entries.append(entry)
+            progress(name, len(entries))
+            if len(entries) == size:
+                break
+        splits[name] = entries
+    return splits
+
+
+def condition_traces(entries: Sequence[Entry]) -> tuple[list[Conditions], np.ndarray]:
+    """The conditions that the planner meets in every entry, and its steps."""
+    traces: list[Conditions] = [[] for _ in entries]
+
+    def watch(batch: Batch, actions: np.ndarray) -> None:
+        asked = (batch.programs.operation[pointed(batch)] >= Operation.AGENT) & (batch.outcome == Outcome.RUNNING)
+        for world in np.flatnonzero(asked):
+            traces[world].append((condition_key(batch, world), bool(actions[world] == Action.TRUE)))
+
+    return traces, rollout(entries, PlannerAgent(), watch=watch).steps
+
+
+def _candidates(name: str) -> Iterator[tuple[Entry, Conditions]]:
+    random = Random(f"program_guided minecraft {DOMAIN.version} {name}")
+    while True:
+        entries = [entry for entry in (_sample(name, random) for _ in range(CHUNK)) if entry is not None]
+        trial = Batch(entries, 1)
+        possible = [entry for number, entry in enumerate(entries) if trial.possible(number)]
+        traces, steps = condition_traces(possible)
+        for entry, conditions, length in zip(possible, traces, steps, strict=True):
+            if length >= SHORTEST_PLAN:
+                yield entry, conditions
+
+
+def _sample(name: str, random: Random) -> Entry | None:
+    """A program of the split's kind, or None if the one drawn is not."""
+    vocabulary = MinecraftVocabulary(between(random, *DEFAULT_SIDES))
+    program = sample_program(vocabulary, SHAPES[name], random)
+    seed = between(random, 0, 2**31 - 1)
+    tokens, control = count_tokens(program, DOMAIN), count_control(program.body)
+    fits = {
+        "train": tokens <= LONGEST_TRAIN and control <= MOST_TRAIN_CONTROL,
+        "test": tokens <= LONGEST_TRAIN and control <= MOST_TRAIN_CONTROL,
+        "longer": tokens > LONGEST_TRAIN,
+        "complex": control > MOST_TRAIN_CONTROL,
+        "test-complex": TWICE_TRAIN[0] <= tokens <= TWICE_TRAIN[1],
+    }
+    return Entry(program, seed) if fits[name] else None
+
+
+def _kinds(key: tuple[int, ...]) -> tuple[tuple[object, ...], ...]:
+    operation, thing, comparison, _ = key
+    return (operation,), (operation, "thing", thing), (operation, "comparison", comparison)
+
+
+def _count(conditions: Conditions, true: Counter[tuple[object, ...]], total: Counter[tuple[object, ...]]) -> None:
+    for key, holds in conditions:
+        for kind in _kinds(key):
+            total[kind] += 1
+            true[kind] += holds

@@ -1,0 +1,280 @@
+"""The world as Gymnasium environments, one and many.
+
+    gymnasium.make("ProgramGuided/Minecraft-v0", split="train")
+    gymnasium.make_vec("ProgramGuided/Minecraft-v0", num_envs=1024)
+
+## Mission
+Carry out the program, routine by routine; it is part of the observation.
+## Actions
+up, down, left, right, mine, build, place, sell, true, false. `info["action_mask"]` says which have a meaning at the
+pointed routine: the first eight at a behaviour, the last two at a condition. The others only let time pass.
+## Observation
+`observation.py` has the table.
+## Reward
++1 when the program is finished, else 0.
+## Termination and truncation
+Terminated: the program is finished; a condition was answered wrongly; something was placed or sold in the wrong place
+or without having it. Truncated: 300 steps have passed.
+## Infos
+`ended_routine`: the routine that ended in this step, or -1. `outcome`: an `Outcome`. `action_mask`. `program` (one
+environment: its text; many: its number in the split).
+## Options of reset
+`scenario.py` has the table.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from program_guided.errors import WorldError
+from program_guided.tasks.minecraft.batch import DEFAULT_SIDES, MOST_ROUTINES, Batch, Entry
+from program_guided.tasks.minecraft.domain import ACTIONS
+from program_guided.tasks.minecraft.observation import observation_space, observe
+from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
+from program_guided.tasks.minecraft.rules import TIME_LIMIT, Outcome
+from program_guided.tasks.minecraft.scenario import Scenario, read_scenario
+from program_guided.tasks.minecraft.snapshots import snapshot
+from program_guided.tasks.minecraft.splits import load_split
+
+__all__ = ["WORLDS_A_PROGRAM", "MinecraftEnv", "MinecraftVectorEnv"]
+
+WORLDS_A_PROGRAM = 64
+"""How many different worlds the programs of a split are met in while training."""
+
+Observation = dict[str, NDArray[Any]]
+_LARGEST_SEED = 2**31 - 1
+
+
+class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
+    """One world. The module's text describes it."""
+
+    metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 4}  # noqa: RUF012  # Gymnasium's own form
+
+    def __init__(
+        self,
+        split: str = "train",
+        *,
+        program: str | None = None,
+        variants: int = WORLDS_A_PROGRAM,
+        sides: tuple[int, int] = DEFAULT_SIDES,
+        time_limit: int = TIME_LIMIT,
+        most_routines: int = MOST_ROUTINES,
+        render_mode: str | None = None,
+    ) -> None:
+        self._settings = {"variants": variants, "sides": sides, "time_limit": time_limit, "most_routines": most_routines}
+        self._default = {"split": split} if program is None else {"program": program}
+        self._batch: Batch | None = None
+        self._batch_of: tuple[Entry, ...] = ()
+        self.render_mode = render_mode
+        self.observation_space = observation_space(sides[1], most_routines)
+        self.action_space = gymnasium.spaces.Discrete(len(ACTIONS))
+        self._last_action = ""
+
+    @property
+    def batch(self) -> Batch:
+        """The world behind the environment."""
+        if self._batch is None:
+            raise WorldError("call reset() first")
+        return self._batch
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin an episode; `options` ask for a certain program or world."""
+        super().reset(seed=seed)
+        world_seed = int(self.np_random.integers(_LARGEST_SEED))
+        given = dict(options or {})
+        chosen = given if given.get("program") is not None or given.get("split") is not None else given | self._default
+        scenario = read_scenario(chosen, world_seed)
+        assert scenario.entries is not None
+        self._batch = self._batch_for(scenario.entries)
+        self._batch.seed(world_seed)
+        if scenario.index is None:
+            self._batch.reset()
+        scenario.put(self._batch, 0)
+        self._last_action = ""
+        return self._observe(), self._info() | {"program": self._entry().text}
+
+    def _batch_for(self, entries: tuple[Entry, ...]) -> Batch:
+        """The same worlds as before as long as the programs are the same."""
+        if self._batch is None or self._batch_of is not entries:
+            self._batch_of = entries
+            return Batch(entries, 1, **self._settings)  # type: ignore[arg-type]
+        return self._batch
+
+    def _entry(self) -> Entry:
+        return self.batch.entries[int(self.batch.worlds.program[0])]
+
+    def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """One time step."""
+        batch = self.batch
+        if not 0 <= int(action) < len(ACTIONS):
+            raise WorldError(f"action {action}: an action is a number from 0 to {len(ACTIONS) - 1}")
+        batch.step(np.array([action], np.int64))
+        self._last_action = ACTIONS[int(action)]
+        reward = float(batch.outcome[0] == Outcome.FINISHED)
+        return self._observe(), reward, bool(batch.terminated[0]), bool(batch.truncated[0]), self._info()
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """The mask, where sb3-contrib's MaskablePPO looks for it."""
+        return self.batch.view.mask[0].copy()
+
+    def snapshot(self) -> Snapshot:
+        """This moment, for pictures."""
+        return snapshot(self.batch, 0, self._last_action)
+
+    def render(self) -> Any:
+        """A picture (rgb_array) or a text (ansi)."""
+        if self.render_mode == "rgb_array":
+            from program_guided.tasks.minecraft.pictures.picture import picture
+
+            return np.asarray(picture(self.snapshot()).convert("RGB"))
+        if self.render_mode == "ansi":
+            from program_guided.tasks.minecraft.pictures.terminal import text
+
+            return text(self.snapshot())
+        return None
+
+    def _observe(self) -> Observation:
+        return {key: value[0].copy() for key, value in observe(self.batch).items()}
+
+    def _info(self) -> dict[str, Any]:
+        return {
+            "action_mask": self.batch.view.mask[0].copy(),
+            "ended_routine": int(self.batch.ended[0]),
+            "outcome": Outcome(int(self.batch.outcome[0])),
+        }
+
+
+class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
+    """Many worlds in one batch of arrays. The module's text describes them; `copy=False` hands out the batch's own
+    arrays, which the next step overwrites."""
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        split: str = "train",
+        *,
+        program: str | None = None,
+        variants: int = WORLDS_A_PROGRAM,
+        sides: tuple[int, int] = DEFAULT_SIDES,
+        time_limit: int = TIME_LIMIT,
+        most_routines: int = MOST_ROUTINES,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        copy: bool = True,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode not in (None, "rgb_array"):
+            raise WorldError(f"render_mode '{render_mode}': many worlds are drawn as 'rgb_array' only")
+        self.num_envs, self.copy, self.render_mode = num_envs, copy, render_mode
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": ["rgb_array"], "render_fps": 4}
+        self.single_observation_space = observation_space(sides[1], most_routines)
+        self.single_action_space = gymnasium.spaces.Discrete(len(ACTIONS))
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        entries = load_split(split) if program is None else read_scenario({"program": program}, 0).entries
+        assert entries is not None
+        self._entries = entries
+        self._settings = {"variants": variants, "sides": sides, "time_limit": time_limit, "most_routines": most_routines}
+        self.batch = Batch(entries, num_envs, **self._settings)  # type: ignore[arg-type]
+        self._everywhere = np.ones(num_envs, np.bool_)
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin an episode in every world (or where `options["reset_mask"]` says)."""
+        if isinstance(seed, list):
+            raise WorldError("give one seed; every world derives its own from it and from its number")
+        super().reset(seed=seed)
+        if seed is not None:
+            self.batch.seed(seed)
+        given = dict(options or {})
+        where = given.pop("reset_mask", None)
+        if given:
+            self._arrange(given, self._everywhere if where is None else where)
+        else:
+            self.batch.reset(where)
+        return self._observe(), self._infos() | self._information("program", self.batch.worlds.program.copy())
+
+    def _arrange(self, options: dict[str, Any], where: NDArray[np.bool_]) -> None:
+        """Set up worlds as asked; `index` may be one number or one for each world."""
+        numbers = options.pop("index", None)
+        scenario = read_scenario(options, int(self.np_random.integers(_LARGEST_SEED)))
+        if scenario.entries is not None and scenario.entries is not self._entries:
+            if not where.all():
+                raise WorldError("other programs can only be given to all worlds at once (no reset_mask)")
+            self._entries = scenario.entries
+            self.batch = Batch(scenario.entries, self.num_envs, **self._settings)  # type: ignore[arg-type]
+            self.batch.seed(int(self.np_random.integers(_LARGEST_SEED)))
+        self.batch.reset(where)
+        indices = np.broadcast_to(-1 if numbers is None else np.asarray(numbers), self.num_envs)
+        for world in np.flatnonzero(where):
+            index = scenario.index if numbers is None else int(indices[world])
+            if index is not None and not 0 <= index < len(self.batch.entries):
+                raise WorldError(f"index {index}: there are {len(self.batch.entries)} programs, from 0")
+            Scenario(None, index, scenario.variant, scenario.cells, scenario.agent, scenario.inventory).put(
+                self.batch, int(world)
+            )
+
+    def step(
+        self, actions: NDArray[np.int64]
+    ) -> tuple[Observation, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        """One time step of every world; worlds that are over begin anew as `autoreset_mode` says."""
+        batch = self.batch
+        chosen = np.ascontiguousarray(actions, np.int64)
+        if self.autoreset_mode == AutoresetMode.NEXT_STEP:
+            before = batch.outcome != Outcome.RUNNING
+            batch.step_or_reset(chosen)
+            reward = (batch.outcome == Outcome.FINISHED).astype(np.float64)
+            infos = self._infos()
+            if before.any():
+                infos |= self._information("program", batch.worlds.program.copy(), before)
+            return self._observe(), reward, batch.terminated, batch.truncated, infos
+        batch.step(chosen)
+        reward, terminated, truncated = (batch.outcome == Outcome.FINISHED).astype(np.float64), batch.terminated, batch.truncated
+        infos = self._infos()
+        over = terminated | truncated
+        if self.autoreset_mode == AutoresetMode.SAME_STEP and over.any():
+            final = self._information("final_obs", self._final(over), over)
+            batch.reset(over)
+            infos = infos | final | self._information("final_info", np.full(self.num_envs, None), over)
+            infos["action_mask"] = batch.view.mask.copy()
+        return self._observe(), reward, terminated, truncated, infos
+
+    def _final(self, over: NDArray[np.bool_]) -> NDArray[Any]:
+        """The last observation of the worlds that are over, which a new episode would overwrite."""
+        observation, final = observe(self.batch), np.full(self.num_envs, None)
+        for world in np.flatnonzero(over):
+            final[world] = {key: value[world].copy() for key, value in observation.items()}
+        return final
+
+    def render(self) -> tuple[Any, ...] | None:
+        """A picture of every world."""
+        from program_guided.tasks.minecraft.pictures.picture import picture
+
+        if self.render_mode is None:
+            return None
+        return tuple(np.asarray(picture(snapshot(self.batch, i)).convert("RGB")) for i in range(self.num_envs))
+
+    def _observe(self) -> Observation:
+        observation = observe(self.batch)
+        return {key: value.copy() for key, value in observation.items()} if self.copy else observation
+
+    def _information(self, name: str, values: NDArray[Any], where: NDArray[np.bool_] | None = None) -> dict[str, Any]:
+        """One entry of Gymnasium's vector infos: the values, and in which worlds they mean something."""
+        return {name: values, f"_{name}": self._everywhere if where is None else where}
+
+    def _infos(self) -> dict[str, Any]:
+        batch = self.batch
+        return (
+            self._information("action_mask", batch.view.mask.copy() if self.copy else batch.view.mask)
+            | self._information("ended_routine", batch.ended.copy() if self.copy else batch.ended)
+            | self._information("outcome", batch.outcome.copy())
+        )

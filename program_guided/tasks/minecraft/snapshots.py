@@ -1,0 +1,65 @@
+"""A world of a batch -> a `Snapshot` for the pictures, and an agent's execution -> a list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from program_guided.language.parser import parse
+from program_guided.language.printer import print_call
+from program_guided.language.table import compile_program
+from program_guided.tasks.minecraft.agents import Agent
+from program_guided.tasks.minecraft.batch import Batch
+from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECTS
+from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
+from program_guided.tasks.minecraft.rules import Outcome
+
+__all__ = ["execution", "snapshot"]
+
+
+def execution(batch: Batch, agent: Agent) -> Iterator[Snapshot]:
+    """The moments of world 0 from now to the end of its program."""
+    yield snapshot(batch, 0)
+    while batch.outcome[0] == Outcome.RUNNING:
+        action = agent.act(batch)
+        batch.step(action)
+        yield snapshot(batch, 0, ACTIONS[int(action[0])])
+
+
+def snapshot(batch: Batch, i: int, action: str = "") -> Snapshot:
+    """World i at this moment."""
+    worlds, program = batch.worlds, int(batch.worlds.program[i])
+    text, side = batch.entries[program].text, int(worlds.side[i])
+    outcome, routine = Outcome(int(worlds.outcome[i])), int(worlds.routine[i])
+    if outcome in (Outcome.WRONG_ANSWER, Outcome.WRONG_PLACE, Outcome.MISSING_OBJECT):
+        routine = int(worlds.previous[i])
+    lines = _lines_of_routines(text)
+    return Snapshot(
+        cells=tuple(tuple(KINDS[cell] for cell in row) for row in worlds.cells[i, :side, :side]),
+        agent=(int(worlds.agent[i, 0]), int(worlds.agent[i, 1])),
+        inventory={thing: int(count) for thing, count in zip(OBJECTS, worlds.inventory[i], strict=True)},
+        program=tuple(text.splitlines()),
+        pointed=lines[routine] if routine < len(lines) else None,
+        time=int(worlds.time[i]),
+        action=action,
+        message=_message(batch, i, action, outcome),
+        outcome=str(outcome),
+    )
+
+
+def _message(batch: Batch, i: int, action: str, outcome: Outcome) -> str:
+    ended = int(batch.ended[i])
+    told = []
+    if ended >= 0:
+        routine = print_call(batch.tables[int(batch.worlds.program[i])].calls[ended], DOMAIN)
+        answered = action in ("true", "false")
+        told.append(f"{routine} is {action}" if answered else f"{routine} ended")
+    if outcome != Outcome.RUNNING:
+        told.append("program finished" if outcome == Outcome.FINISHED else f"failed: {outcome}")
+    return ", ".join(told)
+
+
+@lru_cache(maxsize=4096)
+def _lines_of_routines(text: str) -> tuple[int, ...]:
+    """For every row of the routine table, the line (from 0) of the printed program that holds it."""
+    return tuple(call.line - 1 for call in compile_program(parse(text, DOMAIN), DOMAIN).calls)

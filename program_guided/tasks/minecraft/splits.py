@@ -1,0 +1,80 @@
+"""The fixed splits that ship with the package: lists of (program, world seed), so that two people measure the same.
+
+| split | programs | what it holds |
+|---|---|---|
+| train | 4,000 | at most 80 tokens and four If/While |
+| test | 500 | the same ("Standard" in the paper) |
+| longer | 500 | more than 80 tokens |
+| complex | 500 | more than four If/While |
+| test-complex | 500 | about twice as long as train (PGA's harder test) |
+
+    {"program": "def run():\\n  mine(gold)\\n", "seed": 123}        one line of train.jsonl
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from program_guided.errors import DataError
+from program_guided.language.parser import parse
+from program_guided.language.domain import unknown
+from program_guided.tasks.minecraft.batch import Entry
+from program_guided.tasks.minecraft.domain import DOMAIN
+
+__all__ = ["ALIASES", "SIZES", "SPLITS_FOLDER", "encode", "load_split", "split_name"]
+
+SPLITS_FOLDER = Path(__file__).with_name("splits")
+SIZES = {"train": 4000, "test": 500, "longer": 500, "complex": 500, "test-complex": 500}
+ALIASES = {"standard": "test"}
+
+
+def split_name(name: str) -> str:
+    """The split that a name means."""
+    name = ALIASES.get(name, name)
+    if name not in SIZES:
+        raise DataError(f"{unknown('split', name, SIZES)} (there are {', '.join(SIZES)})")
+    return name
+
+
+@cache
+def load_split(name: str, folder: Path = SPLITS_FOLDER) -> tuple[Entry, ...]:
+    """The entries of a split, checked against the index that was written with them."""
+    name = split_name(name)
+    index = json.loads(_read(folder / "index.json"))
+    if index.get("domain_version") != DOMAIN.version:
+        raise DataError(f"{folder}: made for version {index.get('domain_version')} of the world, this is {DOMAIN.version}")
+    path = folder / f"{name}.jsonl"
+    data = _read(path)
+    if hashlib.sha256(data).hexdigest() != index["splits"][name]["sha256"]:
+        raise DataError(f"{path}: is not the file that was built; run 'proto dataset build minecraft' to restore it")
+    records = [json.loads(line) for line in data.decode("utf-8").splitlines()]
+    return tuple(Entry(parse(record["program"], DOMAIN), record["seed"]) for record in records)
+
+
+def encode(splits: dict[str, Sequence[Entry]]) -> dict[str, bytes]:
+    """Files of these splits, by name."""
+    files = {f"{name}.jsonl": _encode(entries) for name, entries in splits.items()}
+    index = {
+        "domain_version": DOMAIN.version,
+        "splits": {
+            name: {"entries": len(splits[name]), "sha256": hashlib.sha256(files[f"{name}.jsonl"]).hexdigest()}
+            for name in splits
+        },
+    }
+    return {**files, "index.json": (json.dumps(index, indent=2) + "\n").encode("utf-8")}
+
+
+def _encode(entries: Sequence[Entry]) -> bytes:
+    lines = [json.dumps({"program": entry.text, "seed": entry.seed}) + "\n" for entry in entries]
+    return "".join(lines).encode("utf-8")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); 'proto dataset build minecraft' makes it") from None
