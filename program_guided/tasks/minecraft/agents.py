@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,16 @@ class Rollout:
     @property
     def finished(self) -> NDArray[np.bool_]:
         return self.outcome == Outcome.FINISHED
+
+    def figures(self) -> dict[str, Any]:
+        """Counts and means."""
+        counts = {str(outcome): int((self.outcome == outcome).sum()) for outcome in Outcome}
+        return {
+            "programs": len(self.outcome),
+            "completion": float(100 * self.finished.mean()),
+            "mean_steps": float(self.steps.mean()),
+            "outcomes": {outcome: count for outcome, count in counts.items() if count},
+        }
 
 
 def rollout(

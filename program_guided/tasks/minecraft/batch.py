@@ -192,7 +192,9 @@ class Batch:
         sides: tuple[int, int] = DEFAULT_SIDES,
         time_limit: int = TIME_LIMIT,
         most_routines: int = MOST_ROUTINES,
+        require_worlds: bool = True,
     ) -> None:
+        """`require_worlds=False`: the caller brings its own maps and never resets."""
         low, high = sides
         if not SMALLEST_SIDE <= low <= high <= LARGEST_SIDE:
             raise WorldError(f"sides {low} to {high}: a map's side is from {SMALLEST_SIDE} to {LARGEST_SIDE}")
@@ -220,7 +222,8 @@ class Batch:
         self._over = np.zeros(count, np.bool_)
         self._wanted = np.zeros(count, np.int64)
         self.seed(0)
-        self.offer(self._pool.offered)
+        if require_worlds:
+            self.offer(self._pool.offered)
 
     def seed(self, seed: int) -> None:
         """Set every world's own stream of random numbers."""

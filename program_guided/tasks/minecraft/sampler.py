@@ -22,8 +22,8 @@ COUNTED = (*OBJECTS, *OBJECTS, "merchant", "wall")
 MOST_COUNTED = 4
 
 SHAPES = {
-    "train": Shape(routines=(2, 16), depth=2),
-    "test": Shape(routines=(2, 16), depth=2),
+    "train": Shape(routines=(2, 16), depth=2, control=0.6),
+    "test": Shape(routines=(2, 16), depth=2, control=0.6),
     "longer": Shape(routines=(16, 28), depth=3),
     "complex": Shape(routines=(10, 26), depth=3, control=0.6),
     "test-complex": Shape(routines=(12, 24), depth=3, control=0.5),

@@ -1,0 +1,8 @@
+# The spelling of the ProTo paper: capitals, parentheses, no header.
+While Env[Gold] > 0:
+    Mine(Gold)
+    Sell(Gold)
+If IsThere(river):
+    BuildBridge()
+Else:
+    Goto(4, 2)

@@ -1,0 +1,145 @@
+"""`proto dataset build` and `proto dataset stats`: the fixed splits, made again and described."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from program_guided.cli.output import print_json, save_json, write_atomically
+from program_guided.errors import DataError
+
+__all__ = ["Dataset"]
+
+
+@dataclass(frozen=True)
+class Build:
+    """Make the splits anew from their fixed seeds; the files come out byte for byte the same."""
+
+    task: tyro.conf.Positional[Literal["minecraft"]] = "minecraft"
+    """Whose splits."""
+    verify: bool = False
+    """Write nothing; say whether what would be written is what is there."""
+    folder: Path | None = None
+    """Where the files are; left out, in the package."""
+
+    def run(self) -> int:
+        """1 if a file to be verified is not identical."""
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        from program_guided.tasks.minecraft.building import build_splits
+        from program_guided.tasks.minecraft.splits import SIZES, SPLITS_FOLDER, encode
+
+        folder = self.folder or SPLITS_FOLDER
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        with Progress(*columns) as progress:
+            bars = {name: progress.add_task(name, total=size) for name, size in SIZES.items()}
+            files = encode(build_splits(lambda name, done: progress.update(bars[name], completed=done)))
+        if self.verify:
+            return self._verify(folder, files)
+        for name, data in files.items():
+            write_atomically(folder / name, data)
+        print(f"wrote {', '.join(files)} to {folder}; next: proto dataset stats minecraft")
+        return 0
+
+    def _verify(self, folder: Path, files: dict[str, bytes]) -> int:
+        different = []
+        for name, data in files.items():
+            try:
+                if (folder / name).read_bytes() != data:
+                    different.append(name)
+            except OSError as error:
+                raise DataError(f"{folder / name}: cannot be read ({error.strerror})") from None
+        if different:
+            print(f"different: {', '.join(different)}")
+            return 1
+        print(f"identical: {', '.join(files)}")
+        return 0
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Describe the splits: lengths, routines, control flow, plans, and what guessing achieves."""
+
+    task: tyro.conf.Positional[Literal["minecraft"]] = "minecraft"
+    """Whose splits."""
+    plot: Path = Path("out/dataset_minecraft.png")
+    """Where the picture goes."""
+    json: bool = False
+    """Print the figures as JSON (and draw nothing)."""
+    save: Path | None = None
+    """Write the figures to this file too."""
+
+    def run(self) -> int:
+        from program_guided.tasks.minecraft.statistics import describe
+
+        figures = {"task": self.task, "splits": describe()}
+        if self.save is not None:
+            save_json(figures, self.save)
+        if self.json:
+            print_json(figures)
+            return 0
+        _print(figures["splits"])
+        from program_guided.tasks.minecraft.pictures.plots import plot_splits
+
+        plot_splits(figures["splits"], self.plot)
+        print("wrote", " and ".join(str(path) for path in (self.plot, self.save) if path is not None))
+        return 0
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Make or describe the fixed splits."""
+
+    command: Annotated[Build, tyro.conf.subcommand("build")] | Annotated[Stats, tyro.conf.subcommand("stats")]
+
+    def run(self) -> int:
+        return self.command.run()
+
+
+def _print(splits: dict[str, Any]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+
+    def show(title: str, headings: dict[str, Callable[[dict[str, Any]], str]]) -> None:
+        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+        for heading in ("split", *headings):
+            table.add_column(heading, justify="left" if heading == "split" else "right")
+        for name, split in splits.items():
+            table.add_row(name, *(cell(split) for cell in headings.values()))
+        console.print(table)
+
+    def spread(key: str) -> Callable[[dict[str, Any]], str]:
+        return lambda split: f"{split[key]['mean']:.0f} ({split[key]['least']}–{split[key]['most']})"
+
+    def finished(key: str) -> Callable[[dict[str, Any]], str]:
+        return lambda split: f"{split['finished_by'][key]:.1f}"
+
+    show(
+        "programs: mean (least–most)",
+        {
+            "programs": lambda split: str(split["programs"]),
+            "tokens": spread("tokens"),
+            "routines": spread("routines"),
+            "if, while": spread("control_flows"),
+            "plan steps": spread("plan_steps"),
+        },
+    )
+    show(
+        "conditions that are true, and programs finished without looking, in %",
+        {
+            "true": lambda split: f"{split['conditions']['true']:.0f}",
+            "by kind": lambda split: f"{split['conditions']['least_true']:.0f}–{split['conditions']['most_true']:.0f}",
+            "by chance": finished("random"),
+            "random walk": finished("walks_at_random"),
+            "usual answers": finished("answers_by_prior"),
+        },
+    )
+    console.print("Random walk: knows every answer, acts by chance.")
+    console.print("Usual answers: plans like the oracle, answers by what is usual for the condition's words in train.")

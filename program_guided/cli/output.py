@@ -1,0 +1,71 @@
+"""What commands have in common: figures as JSON with where they come from, and files that are whole or absent."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from program_guided import __version__
+from program_guided.errors import DataError
+
+__all__ = ["print_json", "provenance", "save_json", "write_atomically"]
+
+
+def print_json(figures: dict[str, Any]) -> None:
+    print(json.dumps(figures, indent=2))
+
+
+def provenance() -> dict[str, Any]:
+    """The command, the code and the machine that figures were made with."""
+    return {
+        "command": " ".join(["proto", *sys.argv[1:]]),
+        "version": __version__,
+        "commit": _commit(),
+        "machine": {
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "system": platform.system(),
+            "python": platform.python_version(),
+        },
+    }
+
+
+def save_json(figures: dict[str, Any], path: Path) -> None:
+    """Write figures with their provenance."""
+    write_atomically(path, (json.dumps(provenance() | figures, indent=2) + "\n").encode("utf-8"))
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write under another name, then rename: a reader sees the old file or the new one, never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise DataError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def _commit() -> str | None:
+    folder = Path(__file__).parent
+    try:
+        asked = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12"], cwd=folder, capture_output=True, text=True, timeout=10
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return asked.stdout.strip() or None
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())

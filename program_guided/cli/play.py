@@ -1,0 +1,123 @@
+"""`proto play`: carry out a program yourself, with the keyboard."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+__all__ = ["KEYS", "Play"]
+
+KEYS = {
+    "w": "up",
+    "s": "down",
+    "a": "left",
+    "d": "right",
+    "\x1b[A": "up",
+    "\x1b[B": "down",
+    "\x1b[D": "left",
+    "\x1b[C": "right",
+    "m": "mine",
+    "b": "build",
+    "p": "place",
+    "e": "sell",
+    "t": "true",
+    "y": "true",
+    "f": "false",
+    "n": "false",
+}
+QUIT = ("q", "\x03", "\x04", "")
+HELP = "arrows or wasd: walk   m mine   b build   p place   e sell   t true   f false   h best action   q quit"
+
+
+@dataclass(frozen=True)
+class Play:
+    """Carry out a program yourself, with the keyboard."""
+
+    program: tyro.conf.Positional[Path | None] = None
+    """File that holds the program; left out, one of the test split."""
+    seed: int = 0
+    """Seed of the world, and of which program if none is given."""
+    map: Path | None = None
+    """File with a map to play on."""
+
+    def run(self) -> int:
+        """0 if the program was finished."""
+        import numpy as np
+        from rich.console import Console, Group
+        from rich.live import Live
+        from rich.text import Text
+
+        from program_guided.tasks.minecraft.domain import ACTIONS
+        from program_guided.tasks.minecraft.pictures.terminal import view
+        from program_guided.tasks.minecraft.rules import Outcome
+        from program_guided.tasks.minecraft.snapshots import snapshot
+
+        batch = self._batch()
+        console = Console()
+
+        def shown(action: str, note: str) -> Group:
+            return Group(view(snapshot(batch, 0, action)), Text(note), Text(HELP, style="dim"))
+
+        with _keyboard() as keys, Live(shown("", ""), console=console, auto_refresh=False) as live:
+            live.refresh()
+            while batch.outcome[0] == Outcome.RUNNING:
+                key = next(keys, "")
+                if key in QUIT:
+                    break
+                if key == "h":
+                    best, steps = batch.best_actions()
+                    advice = " or ".join(action for action, good in zip(ACTIONS, best[0], strict=True) if good)
+                    note = f"best: {advice} ({steps[0]} to go)" if advice else "there is no way left to finish this routine"
+                    live.update(shown("", note), refresh=True)
+                elif key in KEYS:
+                    batch.step(np.array([ACTIONS.index(KEYS[key])]))
+                    live.update(shown(KEYS[key], snapshot(batch, 0, KEYS[key]).message), refresh=True)
+        outcome = Outcome(int(batch.outcome[0]))
+        ending = {Outcome.FINISHED: "You finished the program", Outcome.RUNNING: "You left"}
+        print(f"{ending.get(outcome, f'The program failed: {outcome},')} after {batch.worlds.time[0]} steps.")
+        return int(outcome != Outcome.FINISHED)
+
+    def _batch(self):  # type: ignore[no-untyped-def]  # Batch is imported only here
+        if self.program is not None:
+            from program_guided.cli.run import prepare
+
+            return prepare(self.program, self.seed, self.map, None)
+        from program_guided.tasks.minecraft.batch import Batch
+        from program_guided.tasks.minecraft.splits import load_split
+
+        entries = load_split("test")
+        batch = Batch([entries[self.seed % len(entries)]], 1)
+        batch.place(0, 0)
+        return batch
+
+
+@contextmanager
+def _keyboard() -> Iterator[Iterator[str]]:
+    """Keys as they are pressed; where there is no terminal, the characters of standard input."""
+    if not sys.stdin.isatty():
+        yield (character for line in sys.stdin for character in line.strip())
+        return
+    try:
+        import termios
+        import tty
+    except ImportError:  # Windows
+        import msvcrt
+
+        yield iter(lambda: msvcrt.getwch(), "")  # type: ignore[attr-defined]
+        return
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setcbreak(sys.stdin.fileno())
+        yield _pressed()
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+def _pressed() -> Iterator[str]:
+    while character := sys.stdin.read(1):
+        yield character + sys.stdin.read(2) if character == "\x1b" else character

@@ -1,0 +1,89 @@
+"""`proto run`: carry out a program in a world and watch it, in the terminal or as pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import tyro
+
+from program_guided.cli.output import print_json
+
+if TYPE_CHECKING:
+    from program_guided.tasks.minecraft.batch import Batch
+
+__all__ = ["Run", "prepare"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Carry out a program in a world, animated."""
+
+    program: tyro.conf.Positional[Path]
+    """File that holds the program."""
+    agent: Literal["planner", "random"] = "planner"
+    """Who carries it out: the oracle, or chance."""
+    seed: int = 0
+    """Seed of the world, and of chance."""
+    map: Path | None = None
+    """File with a map to run in (symbols . # ~ = $ g w i s t c r, and @ for the agent) instead of a drawn world."""
+    inventory: dict[str, int] | None = None
+    """What the agent carries at the start, as in: --inventory wood 2 gold 1."""
+    gif: Path | None = None
+    """Write the animation to this file."""
+    png: Path | None = None
+    """Write the last moment to this file."""
+    delay: float = 0.15
+    """Seconds between steps in the terminal."""
+    json: bool = False
+    """Print the execution as JSON, without animation."""
+
+    def run(self) -> int:
+        """1 if the program was not finished."""
+        from program_guided.tasks.minecraft.agents import AGENTS
+        from program_guided.tasks.minecraft.snapshots import execution
+
+        batch = prepare(self.program, self.seed, self.map, self.inventory)
+        moments = list(execution(batch, AGENTS[self.agent](self.seed)))
+        last = moments[-1]
+        if self.json:
+            steps = [{"time": each.time, "action": each.action, "message": each.message} for each in moments[1:]]
+            print_json({"program": str(self.program), "outcome": last.outcome, "steps": last.time, "trace": steps})
+        else:
+            from program_guided.tasks.minecraft.pictures.terminal import animate
+
+            animate(moments, self.delay)
+            print(f"{self.agent}: {last.outcome} after {last.time} steps")
+        if self.gif is not None or self.png is not None:
+            from program_guided.tasks.minecraft.pictures.picture import save_gif, save_png
+
+            if self.gif is not None:
+                save_gif(moments, self.gif)
+            if self.png is not None:
+                save_png(last, self.png)
+            if not self.json:
+                print("wrote", " and ".join(str(path) for path in (self.gif, self.png) if path is not None))
+        return int(last.outcome != "finished")
+
+
+def prepare(program: Path, seed: int, map_file: Path | None, inventory: dict[str, int] | None) -> Batch:
+    """A batch of one world in which the program is about to begin."""
+    from program_guided.errors import DataError
+    from program_guided.language.parser import read_program
+    from program_guided.tasks.minecraft.batch import DEFAULT_SIDES, Batch
+    from program_guided.tasks.minecraft.domain import DOMAIN, LARGEST_SIDE
+    from program_guided.tasks.minecraft.scenario import read_scenario
+
+    options: dict[str, object] = {"program": read_program(program, DOMAIN), "inventory": inventory}
+    if map_file is not None:
+        try:
+            options["map"] = map_file.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"{map_file}: the map cannot be read ({error})") from None
+    scenario = read_scenario(options, seed)
+    assert scenario.entries is not None
+    sides = DEFAULT_SIDES if map_file is None else (DEFAULT_SIDES[0], LARGEST_SIDE)
+    batch = Batch(scenario.entries, 1, sides=sides, require_worlds=map_file is None)
+    scenario.put(batch, 0)
+    return batch
