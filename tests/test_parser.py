@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 from domains import OBJECTS_TYPE, PAPER_PROGRAM, VISUAL
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from program_guided.language import (
@@ -111,7 +111,7 @@ ONE_CALL = {
     "Mine(GOLD)": Call("mine", ("gold",)),
     "mine[gold]": Call("mine", ("gold",)),
     'mine("gold")': Call("mine", ("gold",)),
-    "  \t".strip() + "mine(\tgold\t)": Call("mine", ("gold",)),
+    "mine(\tgold\t)": Call("mine", ("gold",)),
     "goto(4,2)": Call("goto", (4, 2)),
     "goto( 4 , 2 )": Call("goto", (4, 2)),
     "goto(04, 012)": Call("goto", (4, 12)),
@@ -261,7 +261,7 @@ def run():
 
 
 def test_elif_else_and_loop_are_read_as_one_branching():
-    wood, river, gold = (Call("mine", (thing,)) for thing in ("wood", "river", "gold"))
+    wood, gold = Call("mine", ("wood",)), Call("mine", ("gold",))
     assert tree(BRANCHES) == Program(
         (
             If(
@@ -275,7 +275,6 @@ def test_elif_else_and_loop_are_read_as_one_branching():
             Call("mine", ("silver",)),
         )
     )
-    assert river.words == ("river",)
 
 
 def test_elif_else_and_loop_are_printed_as_they_are_read():
@@ -515,7 +514,7 @@ def test_a_graph_program_may_stand_below_a_def_and_is_printed_without_one():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("select(a)\nand([1], [1])", "[1] is Objects, but 'and' takes Boolean"),
+        ("select(a)\nexist()\nand([2], [1])", "[1] is Objects, but 'and' takes Boolean"),
         ("a = select(a)\nexist()\nand([2], a)", "a is Objects, but 'and' takes Boolean"),
         ("select(a)\nexist()\nquery(name, [2])", "[2] is Boolean, but 'query' takes Objects"),
         ("select(a)\nexist()\nexist()", "no unused result of that type"),
@@ -537,7 +536,7 @@ def test_inputs_that_do_not_fit_are_mistakes(text, message):
     assert len(caught.value.problems) == 1
 
 
-NAMES = ("bag", "Wine", "left", "_x1", "größe", "select")
+NAMES = ("bag", "Wine", "left", "_x1", "höhe", "select")
 WORDS = (*NAMES, "Bag", "to the left of", "[1]", "a, b", '"', "\\", '\\"', "#1", "wine(red)", "wine (red)", "(", "if")
 WORDS += (">", "==", "≥", "=", "-1", "7", "x:", ";", "包", "a  b", "\u2028.", "İ")
 free_texts = st.one_of(
@@ -593,7 +592,6 @@ def graph_programs(draw):
 
 @settings(max_examples=1_500, deadline=None, derandomize=True)
 @given(graph_programs())
-@example(('select(">")', Program((Call("select", (">",)),))))
 def test_a_graph_program_is_read_as_it_is_meant_and_survives_printing(case):
     text, program = case
     assert graph(text) == program

@@ -49,7 +49,7 @@ def random_cells(generator):
 
 def ends(text, before, after, action):
     """The routine's ending, from the text of the rules."""
-    (cells, position, carried), (cells_after, position_after, carried_after) = before, after
+    (cells, position, carried), (_, position_after, carried_after) = before, after
     operation, words = text[:-1].split("(")
     words = [word.strip() for word in words.split(",")]
     if operation == "goto":
@@ -144,10 +144,7 @@ def test_path_lengths_and_actions_equal_brute_force_on_small_worlds(chunk):
             continue
         best = set()
         for action, after in moves_from(state):
-            if ends(text, state, after, action):
-                left = (0, 0)
-            else:
-                left = brute_force(text, after)
+            left = (0, 0) if ends(text, state, after, action) else brute_force(text, after)
             if (left[0] + (action == "build" and text != "build_bridge()"), left[1] + 1) == (bridges, expected):
                 best.add(action)
         assert {name for number, name in enumerate(names) if bits[0] >> number & 1} == best, (text, cells, start)

@@ -1,1 +1,1 @@
-"""Measurements that `proto bench` runs: figures, beside a peer or a naive form in the same run. No test times anything."""
+"""Measurements that `proto bench` runs: figures beside a peer's or a naive form's, in one run."""

@@ -63,7 +63,11 @@ class Check:
         return figures
 
     def _print(self, path: Path, program: Program, figures: dict[str, Any]) -> None:
-        flows = "without control flow" if not figures["control_flows"] else f"{figures['control_flows']} of them if or while"
+        flows = (
+            "without control flow"
+            if not figures["control_flows"]
+            else f"{figures['control_flows']} of them if or while"
+        )
         print(f"{path}: a program of {figures['routines']} routines ({flows}), {figures['tokens']} tokens")
         if self.canonical:
             print(print_program(program, DOMAIN), end="")

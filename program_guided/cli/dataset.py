@@ -28,13 +28,26 @@ class Build:
 
     def run(self) -> int:
         """1 if a file to be verified is not identical."""
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
 
         from program_guided.tasks.minecraft.building import build_splits
         from program_guided.tasks.minecraft.splits import SIZES, SPLITS_FOLDER, encode
 
         folder = self.folder or SPLITS_FOLDER
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
         with Progress(*columns) as progress:
             bars = {name: progress.add_task(name, total=size) for name, size in SIZES.items()}
             files = encode(build_splits(lambda name, done: progress.update(bars[name], completed=done)))

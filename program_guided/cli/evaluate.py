@@ -13,10 +13,10 @@ __all__ = ["Evaluate"]
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Measure how many programs of the fixed splits an agent finishes."""
+    """Measure how many programs of the fixed splits agents finish."""
 
-    agent: Literal["planner", "random"] = "planner"
-    """Whom to measure."""
+    agent: tuple[Literal["planner", "random"], ...] = ("planner",)
+    """Whom to measure; several are shown side by side."""
     split: tuple[str, ...] = ("standard", "longer", "complex")
     """Which splits: train, test (or standard), longer, complex, test-complex, or all."""
     seed: int = 0
@@ -31,30 +31,34 @@ class Evaluate:
         from program_guided.tasks.minecraft.splits import SIZES, load_split, split_name
 
         names = tuple(SIZES) if "all" in self.split else tuple(split_name(name) for name in self.split)
-        figures: dict[str, Any] = {"agent": self.agent, "seed": self.seed, "splits": {}}
-        for name in names:
-            result = rollout(load_split(name), AGENTS[self.agent](self.seed))
-            figures["splits"][name] = result.figures()
+        agents = {
+            agent: {name: rollout(load_split(name), AGENTS[agent](self.seed)).figures() for name in names}
+            for agent in self.agent
+        }
+        figures = {"seed": self.seed, "agents": agents}
         if self.save is not None:
             save_json(figures, self.save)
         if self.json:
             print_json(figures)
-        else:
-            _print(figures)
-            if self.save is not None:
-                print("wrote", self.save)
+            return 0
+        _print(agents)
+        if self.save is not None:
+            print("wrote", self.save)
         return 0
 
 
-def _print(figures: dict[str, Any]) -> None:
+def _print(agents: dict[str, dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{figures['agent']}: programs finished", title_justify="left")
-    for heading in ("split", "programs", "finished %", "mean steps", "what else happened"):
-        table.add_column(heading, justify="left" if heading in ("split", "what else happened") else "right")
-    for name, split in figures["splits"].items():
-        others = ", ".join(f"{outcome} {count}" for outcome, count in split["outcomes"].items() if outcome != "finished")
-        completion, steps = f"{split['completion']:.1f}", f"{split['mean_steps']:.1f}"
-        table.add_row(name, str(split["programs"]), completion, steps, others)
+    table = Table(title="programs finished", title_justify="left", box=None, padding=(0, 1, 0, 0))
+    failures = ("wrong answer", "wrong place", "missing object", "timeout")
+    for heading in ("split", "agent", "programs", "finished %", "steps", *failures):
+        justify: Literal["left", "right"] = "left" if heading in ("split", "agent") else "right"
+        table.add_column(heading.replace(" ", "\n"), justify=justify, no_wrap=True)
+    for agent, splits in agents.items():
+        for name, split in splits.items():
+            figures = (str(split["programs"]), f"{split['completion']:.1f}", f"{split['mean_steps']:.1f}")
+            table.add_row(name, agent, *figures, *(str(split["outcomes"].get(failure, "")) for failure in failures))
+        table.add_section()
     Console().print(table)

@@ -17,6 +17,7 @@ __all__ = ["print_json", "provenance", "save_json", "write_atomically"]
 
 
 def print_json(figures: dict[str, Any]) -> None:
+    """Figures for a program to read."""
     print(json.dumps(figures, indent=2))
 
 
@@ -56,7 +57,11 @@ def _commit() -> str | None:
     folder = Path(__file__).parent
     try:
         asked = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12"], cwd=folder, capture_output=True, text=True, timeout=10
+            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=10,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -72,7 +72,11 @@ class Play:
                 if key == "h":
                     best, steps = batch.best_actions()
                     advice = " or ".join(action for action, good in zip(ACTIONS, best[0], strict=True) if good)
-                    note = f"best: {advice} ({steps[0]} to go)" if advice else "there is no way left to finish this routine"
+                    note = (
+                        f"best: {advice} ({steps[0]} to go)"
+                        if advice
+                        else "there is no way left to finish this routine"
+                    )
                     live.update(shown("", note), refresh=True)
                 elif key in KEYS:
                     batch.step(np.array([ACTIONS.index(KEYS[key])]))

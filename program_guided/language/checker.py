@@ -19,6 +19,8 @@ __all__ = ["Checker", "Report"]
 
 
 class Report(Protocol):
+    """Takes a mistake: its line from 1, its start in that line from 0, and what to say."""
+
     def __call__(self, line: int, start: int, width: int, message: str, expected: str = "") -> None: ...
 
 

@@ -16,7 +16,20 @@ from typing import final
 
 from program_guided.language.syntax import Word
 
-__all__ = ["BOOLEAN", "Choice", "Domain", "Mismatch", "Number", "Operation", "Parameter", "Text", "fold", "listed", "nearest", "unknown"]
+__all__ = [
+    "BOOLEAN",
+    "Choice",
+    "Domain",
+    "Mismatch",
+    "Number",
+    "Operation",
+    "Parameter",
+    "Text",
+    "fold",
+    "listed",
+    "nearest",
+    "unknown",
+]
 
 BOOLEAN = "Boolean"
 """The result type that a condition must have."""

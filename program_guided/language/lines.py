@@ -77,6 +77,8 @@ class Header:
 
 @dataclass(frozen=True)
 class Line:
+    """What one line says: the blocks it opens, and the calls in the last of them."""
+
     headers: tuple[Header, ...]
     calls: tuple[RawCall, ...]
 

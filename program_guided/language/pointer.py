@@ -37,6 +37,7 @@ class Pointer:
 
 
 def start(table: RoutineTable) -> Pointer:
+    """Point at the entrance."""
     return Pointer(table.entrance)
 
 

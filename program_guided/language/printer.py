@@ -1,8 +1,8 @@
 """Syntax tree -> the one canonical spelling; `parse(print_program(t)) == t`.
 
-    def run():
-      if is_there[river]:
-        mine(wood)
+def run():
+  if is_there[river]:
+    mine(wood)
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def _lines(block: Block, domain: Domain, names: list[str | None], depth: int) ->
                 yield f"{indent}else:"
                 yield from _lines(node.otherwise, domain, names, depth + 1)
         else:
-            opening = f"while {print_call(node.condition, domain)}" if isinstance(node, While) else f"loop({node.times})"
+            opening = (
+                f"while {print_call(node.condition, domain)}" if isinstance(node, While) else f"loop({node.times})"
+            )
             yield f"{indent}{opening}:"
             yield from _lines(node.body, domain, names, depth + 1)
 

@@ -26,6 +26,7 @@ def between(random: Random, low: int, high: int) -> int:
 
 
 def pick(random: Random, items: Sequence[Item]) -> Item:
+    """One of the items, all alike."""
     return items[between(random, 0, len(items) - 1)]
 
 
@@ -111,7 +112,10 @@ def _control(vocabulary: Vocabulary, shape: Shape, random: Random, size: int, de
         return Loop(between(random, 1, 3), block(size))
     if size >= 4 and random.random() < shape.elif_:
         first = between(random, 1, size - 3)
-        branches = ((vocabulary.condition(random), block(first)), (vocabulary.condition(random), block(size - 2 - first)))
+        branches = (
+            (vocabulary.condition(random), block(first)),
+            (vocabulary.condition(random), block(size - 2 - first)),
+        )
         return If(branches, block(1) if random.random() < shape.else_ else ())
     if size >= 3 and random.random() < shape.else_:
         first = between(random, 1, size - 2)

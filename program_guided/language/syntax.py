@@ -1,6 +1,6 @@
 """The syntax tree of a program: frozen, compared without regard to where it stood in the text.
 
-    Program(If(branches=((Call("is_there", ("river",)), (Call("mine", ("wood",)),)),), otherwise=()))
+Program(If(branches=((Call("is_there", ("river",)), (Call("mine", ("wood",)),)),), otherwise=()))
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ class If:
 
 @dataclass(frozen=True)
 class While:
+    """`while`: the body as long as the condition is answered true."""
+
     condition: Call
     body: Block
 
@@ -55,6 +57,8 @@ Block = tuple[Node, ...]
 
 @dataclass(frozen=True)
 class Program:
+    """A whole program."""
+
     body: Block
 
 

@@ -9,9 +9,11 @@ the row after the last means "the program is over".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,9 +63,7 @@ class RoutineTable:
     @cached_property
     def successors(self) -> tuple[tuple[int, ...], ...]:
         """Rows that may be pointed at next, the end (`n`) included."""
-        return tuple(
-            tuple(sorted({int(yes), int(no)})) for yes, no in zip(self.on_true, self.on_false, strict=True)
-        )
+        return tuple(tuple(sorted({int(yes), int(no)})) for yes, no in zip(self.on_true, self.on_false, strict=True))
 
     @cached_property
     def parents(self) -> tuple[tuple[int, ...], ...]:
@@ -176,7 +176,7 @@ class _Rows:
             self.on_false[row] = target if self.on_false[row] == last else self.on_false[row]
 
 
-def _frozen(values: list[int], dtype: type[np.generic]) -> NDArray:
+def _frozen(values: Sequence[int], dtype: type[np.generic]) -> NDArray[Any]:
     array = np.array(values, dtype)
     array.flags.writeable = False
     return array

@@ -1,7 +1,7 @@
 """Agents that need no learning, and how any agent is run to the end of its programs.
 
-    result = rollout(entries, PlannerAgent())
-    result.finished.mean(), result.steps
+result = rollout(entries, PlannerAgent())
+result.finished.mean(), result.steps
 """
 
 from __future__ import annotations
@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 from program_guided.tasks.minecraft.batch import DEFAULT_SIDES, Batch, Entry
 from program_guided.tasks.minecraft.rules import Action, Operation, Outcome
 
-__all__ = ["AGENTS", "Agent", "PlannerAgent", "PriorAgent", "RandomAgent", "Rollout", "WalkingAgent", "pointed", "rollout"]
+__all__ = [
+    "AGENTS",
+    "Agent",
+    "PlannerAgent",
+    "PriorAgent",
+    "RandomAgent",
+    "Rollout",
+    "WalkingAgent",
+    "pointed",
+    "rollout",
+]
 
 Actions = NDArray[np.int64]
 
@@ -84,7 +94,7 @@ def _at_condition(batch: Batch) -> NDArray[np.bool_]:
     return batch.programs.operation[pointed(batch)] >= Operation.AGENT
 
 
-def condition_key(batch: Batch, world: int) -> tuple[int, ...]:
+def condition_key(batch: Batch, world: int | np.intp) -> tuple[int, ...]:
     """The words of the condition a world points at, as numbers: operation, kind, comparison, number."""
     row = pointed(batch)[world]
     return (int(batch.programs.operation[row]), *(int(number) for number in batch.programs.arguments[row]))

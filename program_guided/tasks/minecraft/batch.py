@@ -22,7 +22,7 @@ from program_guided.errors import WorldError
 from program_guided.language.printer import print_program
 from program_guided.language.syntax import Program
 from program_guided.language.table import RoutineTable, compile_program
-from program_guided.tasks.minecraft.compiled import compiled
+from program_guided.tasks.minecraft.compiled import compiled, inlined
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, LARGEST_SIDE, SMALLEST_SIDE
 from program_guided.tasks.minecraft.generator import copy_world, generate
 from program_guided.tasks.minecraft.kernels import NONE, RUNNING, begin, step_world
@@ -94,7 +94,7 @@ def _fill(
         pool.state[slot] = READY if steps >= 0 else IMPOSSIBLE
 
 
-@compiled
+@inlined
 def _show_mask(worlds: Worlds, i: int, programs: ProgramSet, view: View) -> None:
     program = worlds.program[i]
     routine = min(worlds.routine[i], programs.size[program] - 1)
@@ -103,7 +103,7 @@ def _show_mask(worlds: Worlds, i: int, programs: ProgramSet, view: View) -> None
         view.mask[i, action] = ACTION_MASK[operation, action]
 
 
-@compiled
+@inlined
 def _show_program(worlds: Worlds, i: int, programs: ProgramSet, view: View) -> None:
     first, size = programs.first[worlds.program[i]], programs.size[worlds.program[i]]
     for routine in range(view.words.shape[1]):
@@ -116,10 +116,8 @@ def _show_program(worlds: Worlds, i: int, programs: ProgramSet, view: View) -> N
         view.flow[i, routine, 2] = programs.on_false[row] if inside else 0
 
 
-@compiled
-def _reset(
-    worlds: Worlds, i: int, programs: ProgramSet, pool: Pool, view: View, random: NDArray[np.uint64]
-) -> int:
+@inlined
+def _reset(worlds: Worlds, i: int, programs: ProgramSet, pool: Pool, view: View, random: NDArray[np.uint64]) -> int:
     """Begin a new episode: draw a program and one of its worlds, again if there is no such world. A world that has not
     been made yet is asked for by its row of the pool (else -1), and the draw is taken back."""
     while True:
@@ -242,7 +240,7 @@ class Batch:
 
     def _reset_over(self) -> None:
         """Reset what `_over` marks, making the worlds that are needed for it on the way."""
-        missing = np.int64(-1)
+        missing = -1
         while missing:
             missing = _reset_where(
                 self._over, self._wanted, self.worlds, self.programs, self._pool, self.view, self._random
@@ -262,7 +260,9 @@ class Batch:
     def possible(self, program: int, variant: int = 0) -> bool:
         """Whether there is such a world."""
         if not 0 <= variant < self.variants:
-            raise WorldError(f"variant {variant}: every program has {self.variants} worlds, from 0 to {self.variants - 1}")
+            raise WorldError(
+                f"variant {variant}: every program has {self.variants} worlds, from 0 to {self.variants - 1}"
+            )
         slot = program * self.variants + variant
         if self._pool.state[slot] == UNKNOWN:
             self._make(np.array([slot]))

@@ -57,7 +57,9 @@ class Balance:
         _count(conditions, self.true, self.all)
 
     @staticmethod
-    def _distance(true: Counter[tuple[object, ...]], total: Counter[tuple[object, ...]], kind: tuple[object, ...]) -> float:
+    def _distance(
+        true: Counter[tuple[object, ...]], total: Counter[tuple[object, ...]], kind: tuple[object, ...]
+    ) -> float:
         """From a half, with a few imagined answers of each so that the first ones do not decide."""
         return abs((true[kind] + 5) / (total[kind] + 10) - 0.5)
 

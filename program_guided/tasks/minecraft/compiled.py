@@ -14,11 +14,11 @@ import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numba
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "inlined"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -43,10 +43,20 @@ _FOLDER = str(_cache_folder())
 
 def compiled(function: Function) -> Function:
     """Compile at first use; keep the machine code for the next start."""
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = _FOLDER
+    return _compile(function, inline=False)
+
+
+def inlined(function: Function) -> Function:
+    """The same for the innermost loop: handing over all those arrays in a call would cost more than the work."""
+    return _compile(function, inline=True)
+
+
+def _compile(function: Function, inline: bool) -> Function:
+    settings: Any = numba.config
+    before, settings.CACHE_DIR = settings.CACHE_DIR, _FOLDER
     try:
-        kernel: Function = numba.njit(cache=True, _nrt=False)(function)
+        compiler: Any = numba.njit
+        kernel: Function = compiler(cache=True, _nrt=False, forceinline=inline)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        settings.CACHE_DIR = before
     return kernel

@@ -67,12 +67,17 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
         most_routines: int = MOST_ROUTINES,
         render_mode: str | None = None,
     ) -> None:
-        self._settings = {"variants": variants, "sides": sides, "time_limit": time_limit, "most_routines": most_routines}
+        self._settings = {
+            "variants": variants,
+            "sides": sides,
+            "time_limit": time_limit,
+            "most_routines": most_routines,
+        }
         self._default = {"split": split} if program is None else {"program": program}
         self._batch: Batch | None = None
         self._batch_of: tuple[Entry, ...] = ()
         self.render_mode = render_mode
-        self.observation_space = observation_space(sides[1], most_routines)
+        self.observation_space: gymnasium.spaces.Dict = observation_space(sides[1], most_routines)  # type: ignore[assignment]
         self.action_space = gymnasium.spaces.Discrete(len(ACTIONS))
         self._last_action = ""
 
@@ -182,7 +187,12 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         entries = load_split(split) if program is None else read_scenario({"program": program}, 0).entries
         assert entries is not None
         self._entries = entries
-        self._settings = {"variants": variants, "sides": sides, "time_limit": time_limit, "most_routines": most_routines}
+        self._settings = {
+            "variants": variants,
+            "sides": sides,
+            "time_limit": time_limit,
+            "most_routines": most_routines,
+        }
         self.batch = Batch(entries, num_envs, **self._settings)  # type: ignore[arg-type]
         self._everywhere = np.ones(num_envs, np.bool_)
 
@@ -238,7 +248,11 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
                 infos |= self._information("program", batch.worlds.program.copy(), before)
             return self._observe(), reward, batch.terminated, batch.truncated, infos
         batch.step(chosen)
-        reward, terminated, truncated = (batch.outcome == Outcome.FINISHED).astype(np.float64), batch.terminated, batch.truncated
+        reward, terminated, truncated = (
+            (batch.outcome == Outcome.FINISHED).astype(np.float64),
+            batch.terminated,
+            batch.truncated,
+        )
         infos = self._infos()
         over = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and over.any():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from program_guided.tasks.minecraft.compiled import compiled
+from program_guided.tasks.minecraft.compiled import compiled, inlined
 from program_guided.tasks.minecraft.domain import KINDS, OBJECTS
 from program_guided.tasks.minecraft.kernels import (
     AGENT,
@@ -72,9 +72,7 @@ def _choose(
 
 
 @compiled
-def _counts(
-    programs: ProgramSet, program: int, side: int, carried: NDArray[np.int16], draft: Draft
-) -> None:
+def _counts(programs: ProgramSet, program: int, side: int, carried: NDArray[np.int16], draft: Draft) -> None:
     """How many of each kind the map and the inventory shall have."""
     random, on_map, settled = draft.random, draft.on_map, draft.settled
     on_map[:] = 0
@@ -242,7 +240,7 @@ def _smallest_side(programs: ProgramSet, program: int, smallest: int) -> int:
     return smallest
 
 
-@compiled
+@inlined
 def copy_world(source: Worlds, i: int, target: Worlds, j: int) -> None:
     """Copy a map, its agent and its inventory."""
     for row in range(source.cells.shape[1]):
@@ -262,7 +260,7 @@ def generate(
     i: int,
     programs: ProgramSet,
     program: int,
-    seed: int,
+    seed: int | np.uint64,
     sides: tuple[int, int],
     trial: Worlds,
     draft: Draft,

@@ -1,4 +1,4 @@
-"""The world's step, compiled: `step` over a batch, `step_world` for one row of it.
+"""The world's step, compiled: `step_world` for one world of a batch.
 
 The pointer's tables are read inside the kernel (`on_true`, `on_false`), so a program's control flow costs nothing.
 Counts of every kind are kept up to date, so a condition is one comparison.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from program_guided.tasks.minecraft.compiled import compiled
+from program_guided.tasks.minecraft.compiled import compiled, inlined
 from program_guided.tasks.minecraft.rules import (
     BUILD_ORDER,
     FIRST_OBJECT,
@@ -22,7 +22,7 @@ from program_guided.tasks.minecraft.rules import (
 )
 from program_guided.tasks.minecraft.state import ProgramSet, Worlds
 
-__all__ = ["begin", "condition_holds", "step", "step_world"]
+__all__ = ["begin", "condition_holds", "step_world"]
 
 # Numba reads module constants at compile time; it does not know enumerations in every position.
 FLAT, RIVER, BRIDGE, MERCHANT = int(Cell.FLAT), int(Cell.RIVER), int(Cell.BRIDGE), int(Cell.MERCHANT)
@@ -30,14 +30,14 @@ RUNNING, FINISHED, TIMEOUT = int(Outcome.RUNNING), int(Outcome.FINISHED), int(Ou
 WRONG_ANSWER, WRONG_PLACE = int(Outcome.WRONG_ANSWER), int(Outcome.WRONG_PLACE)
 MISSING_OBJECT = int(Outcome.MISSING_OBJECT)
 MINE, GOTO, PLACE, SELL = int(Operation.MINE), int(Operation.GOTO), int(Operation.PLACE), int(Operation.SELL)
-BUILD_BRIDGE, AGENT, ENV = int(Operation.BUILD_BRIDGE), int(Operation.AGENT), int(Operation.ENV)
+BUILD_BRIDGE, AGENT = int(Operation.BUILD_BRIDGE), int(Operation.AGENT)
 DO_MINE, DO_BUILD, DO_PLACE = int(Action.MINE), int(Action.BUILD), int(Action.PLACE)
 DO_SELL, SAY_TRUE, SAY_FALSE = int(Action.SELL), int(Action.TRUE), int(Action.FALSE)
 WOOD = int(Cell.WOOD) - FIRST_OBJECT
 NONE = -1
 
 
-@compiled
+@inlined
 def condition_holds(worlds: Worlds, i: int, operation: int, kind: int, comparison: int, number: int) -> bool:
     """Whether the condition is true of world i. `is_there[t]` is `env[t] > 0`."""
     if operation == AGENT:
@@ -62,9 +62,9 @@ def _set_cell(worlds: Worlds, i: int, row: int, column: int, kind: int) -> None:
     worlds.cells[i, row, column] = kind
 
 
-@compiled
+@inlined
 def _skip_reached(worlds: Worlds, i: int, programs: ProgramSet) -> None:
-    """A `goto` whose target is the agent's own cell ends without a step. Every cycle holds a condition, so this ends."""
+    """A `goto` to the agent's own cell ends without a step. Every cycle of a program holds a condition: this ends."""
     first, size = programs.first[worlds.program[i]], programs.size[worlds.program[i]]
     while worlds.routine[i] < size:
         row = first + worlds.routine[i]
@@ -78,7 +78,7 @@ def _skip_reached(worlds: Worlds, i: int, programs: ProgramSet) -> None:
         worlds.routine[i] = programs.on_true[row]
 
 
-@compiled
+@inlined
 def begin(worlds: Worlds, i: int, programs: ProgramSet, program: int) -> None:
     """Start a program in a world whose map, agent and inventory are set."""
     worlds.program[i] = program
@@ -89,7 +89,7 @@ def begin(worlds: Worlds, i: int, programs: ProgramSet, program: int) -> None:
     _skip_reached(worlds, i, programs)
 
 
-@compiled
+@inlined
 def _act(worlds: Worlds, i: int, operation: int, arguments: NDArray[np.int16], action: int) -> bool:
     """Carry out an action at a behaviour routine; says whether the routine ended. May set a failed outcome."""
     row, column = int(worlds.agent[i, 0]), int(worlds.agent[i, 1])
@@ -149,7 +149,7 @@ def _hand_over(worlds: Worlds, i: int, item: int, right_place: bool) -> bool:
     return True
 
 
-@compiled
+@inlined
 def step_world(worlds: Worlds, i: int, programs: ProgramSet, action: int, time_limit: int) -> int:
     """One time step of world i; the routine that ended in it, or -1."""
     first, size = programs.first[worlds.program[i]], programs.size[worlds.program[i]]
@@ -162,7 +162,7 @@ def step_world(worlds: Worlds, i: int, programs: ProgramSet, action: int, time_l
     operation = programs.operation[row]
     target, ended = programs.on_true[row], False
     if operation >= AGENT:
-        if action == SAY_TRUE or action == SAY_FALSE:
+        if action in (SAY_TRUE, SAY_FALSE):
             ended = True
             arguments = programs.arguments[row]
             holds = condition_holds(worlds, i, operation, arguments[0], arguments[1], arguments[2])
@@ -183,14 +183,3 @@ def step_world(worlds: Worlds, i: int, programs: ProgramSet, action: int, time_l
     if worlds.outcome[i] == RUNNING and worlds.time[i] >= time_limit:
         worlds.outcome[i] = TIMEOUT
     return routine if ended else NONE
-
-
-@compiled
-def step(
-    worlds: Worlds, programs: ProgramSet, actions: NDArray[np.int64], ended: NDArray[np.int16], time_limit: int
-) -> None:
-    """One time step of every world that is still running; `ended` gets the routine that ended in each, or -1."""
-    for i in range(len(actions)):
-        ended[i] = NONE
-        if worlds.outcome[i] == RUNNING:
-            ended[i] = step_world(worlds, i, programs, actions[i], time_limit)

@@ -1,13 +1,13 @@
 """What an agent observes: the one place that says so.
 
-| key | shape | what |
-|---|---|---|
-| map | (side, side) int8 | kind of every cell, numbers of `KINDS`; 0 (outside) beyond the world's own side |
-| agent | (2,) int8 | row and column of the agent, from 0 |
-| inventory | (7,) int16 | how many of each of `OBJECTS` it carries |
-| pointer | (2,) int16 | the pointed routine, from 0 (the number of routines when the program is over), and the routine executed before it (-1 at the start) |
-| words | (routines, 4) uint8 | the words of every routine, numbers of `DOMAIN.vocabulary`, 0 where there is none |
-| flow | (routines, 3) int16 | of every routine: its kind (0 behaviour, 1 if, 2 while, -1 beyond the end), the routine after it when it ends (for a condition, with true), the routine after it with false |
+map (side, side) int8: the kind of every cell, a number of `KINDS`; 0 (outside) beyond the world's own side.
+agent (2,) int8: row and column of the agent, from 0.
+inventory (7,) int16: how many of each of `OBJECTS` it carries.
+pointer (2,) int16: the pointed routine, from 0 (the number of routines when the program is over), and the routine
+    executed before it (-1 at the start).
+words (routines, 4) uint8: the words of every routine, numbers of `DOMAIN.vocabulary`; 0 where there is none.
+flow (routines, 3) int16: of every routine its kind (0 behaviour, 1 if, 2 while, -1 beyond the end), the routine that
+    follows when it ends (for a condition: with true), and the routine that follows with false.
 
 `side` is the largest side a world may have (8 unless asked otherwise). Programs speak of (x, y) from 1; the map's row
 is y - 1 and its column x - 1.

@@ -241,7 +241,7 @@ def _plan(
     item = NONE
     if operation == BUILD_BRIDGE:
         item = WOOD
-    elif operation == PLACE or operation == SELL:
+    elif operation in (PLACE, SELL):
         item = int(arguments[0])
     missing = NONE if item == NONE or inventory[item] > 0 else item
     _without_bridge(cells, NONE, operation, arguments, missing, field, room)
@@ -264,9 +264,9 @@ def _downhill(cells: NDArray[np.int8], here: int, field: Field) -> int:
     bits = 0
     for way in range(4):
         r, c = row + MOVES[way, 0], column + MOVES[way, 1]
-        if 0 <= r < width and 0 <= c < width and WALKABLE[cells[r, c]]:
-            if field[r * width + c] == field[here] - 1:
-                bits |= 1 << way
+        inside = 0 <= r < width and 0 <= c < width
+        if inside and WALKABLE[cells[r, c]] and field[r * width + c] == field[here] - 1:
+            bits |= 1 << way
     return bits
 
 
@@ -342,9 +342,7 @@ def best_actions(worlds: Worlds, i: int, programs: ProgramSet, room: Room) -> tu
 
 
 @compiled
-def label(
-    worlds: Worlds, programs: ProgramSet, bits: NDArray[np.uint16], steps: NDArray[np.int32], room: Room
-) -> None:
+def label(worlds: Worlds, programs: ProgramSet, bits: NDArray[np.uint16], steps: NDArray[np.int32], room: Room) -> None:
     """`best_actions` of every world."""
     for i in range(len(bits)):
         bits[i], steps[i] = best_actions(worlds, i, programs, room)

@@ -17,7 +17,7 @@ _30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 
 
 @compiled
-def mix(seed: int, number: int) -> np.uint64:
+def mix(seed: int | np.uint64, number: int) -> np.uint64:
     """A seed for the `number`-th thing that has this seed."""
     z = np.uint64(seed) + (np.uint64(number) + np.uint64(1)) * _STEP
     z = (z ^ (z >> _30)) * _FIRST
@@ -33,4 +33,5 @@ def draw(state: NDArray[np.uint64], i: int, bound: int) -> int:
     z = (z ^ (z >> _30)) * _FIRST
     z = (z ^ (z >> _27)) * _SECOND
     z = z ^ (z >> _31)
-    return np.int64(((z >> _32) * np.uint64(bound)) >> _32)
+    number: int = np.int64(((z >> _32) * np.uint64(bound)) >> _32)  # type: ignore[assignment]  # an int to callers
+    return number

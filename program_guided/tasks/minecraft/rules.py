@@ -18,25 +18,66 @@ from enum import IntEnum
 
 import numpy as np
 
-from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECTS, THINGS
+from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECTS
 
 __all__ = [
     "ACTION_MASK",
     "FIRST_OBJECT",
     "MERCHANTS",
     "MOVES",
+    "TIME_LIMIT",
+    "WALKABLE",
     "Action",
     "Cell",
     "Operation",
     "Outcome",
-    "TIME_LIMIT",
-    "WALKABLE",
 ]
 
-Cell = IntEnum("Cell", {kind.upper(): value for value, kind in enumerate(KINDS)})
-"""Values of a map's cells."""
-Action = IntEnum("Action", {action.upper(): value for value, action in enumerate(ACTIONS)})
-Operation = IntEnum("Operation", {row.name.upper(): value for value, row in enumerate(DOMAIN.operations)})
+
+class Cell(IntEnum):
+    """Values of a map's cells: numbers of `KINDS`."""
+
+    OUTSIDE = 0
+    FLAT = 1
+    WALL = 2
+    RIVER = 3
+    BRIDGE = 4
+    MERCHANT = 5
+    GOLD = 6
+    WOOD = 7
+    IRON = 8
+    SILVER = 9
+    TRIANGLE = 10
+    CIRCLE = 11
+    RECTANGLE = 12
+
+
+class Action(IntEnum):
+    """Numbers of `ACTIONS`."""
+
+    UP = 0
+    DOWN = 1
+    LEFT = 2
+    RIGHT = 3
+    MINE = 4
+    BUILD = 5
+    PLACE = 6
+    SELL = 7
+    TRUE = 8
+    FALSE = 9
+
+
+class Operation(IntEnum):
+    """Rows of the domain's table."""
+
+    MINE = 0
+    GOTO = 1
+    PLACE = 2
+    BUILD_BRIDGE = 3
+    SELL = 4
+    AGENT = 5
+    ENV = 6
+    IS_THERE = 7
 
 
 class Outcome(IntEnum):
@@ -71,4 +112,10 @@ ACTION_MASK = np.array(
 )
 """(operations, actions): what may be done at a routine, by its result type."""
 
-assert THINGS[-len(OBJECTS) :] == OBJECTS
+
+def _names(enumeration: type[IntEnum]) -> tuple[str, ...]:
+    return tuple(member.name.lower() for member in enumeration)
+
+
+if (_names(Cell), _names(Action), _names(Operation)) != (KINDS, ACTIONS, tuple(row.name for row in DOMAIN.operations)):
+    raise AssertionError("the enumerations of rules.py no longer agree with domain.py")

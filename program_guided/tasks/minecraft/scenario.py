@@ -60,7 +60,9 @@ class Scenario:
         if self.cells is not None:
             side, room = len(self.cells), worlds.cells.shape[1]
             if side > room:
-                raise WorldError(f"the map's side is {side}, the environment's largest is {room}: give sides=(5, {side})")
+                raise WorldError(
+                    f"the map's side is {side}, the environment's largest is {room}: give sides=(5, {side})"
+                )
             worlds.cells[i] = Cell.OUTSIDE
             worlds.cells[i, :side, :side] = self.cells
             worlds.side[i] = side

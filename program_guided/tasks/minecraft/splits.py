@@ -20,8 +20,8 @@ from functools import cache
 from pathlib import Path
 
 from program_guided.errors import DataError
-from program_guided.language.parser import parse
 from program_guided.language.domain import unknown
+from program_guided.language.parser import parse
 from program_guided.tasks.minecraft.batch import Entry
 from program_guided.tasks.minecraft.domain import DOMAIN
 
@@ -46,7 +46,9 @@ def load_split(name: str, folder: Path = SPLITS_FOLDER) -> tuple[Entry, ...]:
     name = split_name(name)
     index = json.loads(_read(folder / "index.json"))
     if index.get("domain_version") != DOMAIN.version:
-        raise DataError(f"{folder}: made for version {index.get('domain_version')} of the world, this is {DOMAIN.version}")
+        raise DataError(
+            f"{folder}: made for version {index.get('domain_version')} of the world, this is {DOMAIN.version}"
+        )
     path = folder / f"{name}.jsonl"
     data = _read(path)
     if hashlib.sha256(data).hexdigest() != index["splits"][name]["sha256"]:
@@ -77,4 +79,6 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); 'proto dataset build minecraft' makes it") from None
+        raise DataError(
+            f"{path}: cannot be read ({error.strerror}); 'proto dataset build minecraft' makes it"
+        ) from None

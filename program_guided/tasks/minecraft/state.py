@@ -1,7 +1,7 @@
 """Many worlds and many programs as plain arrays (structure of arrays), the form the compiled kernels work on.
 
-    programs = ProgramSet.of([table, ...])
-    worlds = Worlds.empty(count=1024, side=8)
+programs = ProgramSet.of([table, ...])
+worlds = Worlds.empty(count=1024, side=8)
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ class Draft(NamedTuple):
     def empty(side: int) -> Draft:
         kinds = len(KINDS)
         return Draft(
-            np.zeros(kinds, np.int16), np.zeros((2, kinds), np.bool_), np.zeros(side * side, np.bool_),
+            np.zeros(kinds, np.int16),
+            np.zeros((2, kinds), np.bool_),
+            np.zeros(side * side, np.bool_),
             np.zeros(1, np.uint64),
         )
 

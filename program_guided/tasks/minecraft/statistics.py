@@ -38,9 +38,7 @@ def condition_shares(traces: Sequence[Conditions]) -> dict[str, dict[str, float]
         answers[f"{name}[{KINDS[thing]}]"].append(holds)
         if name != "is_there":
             answers[f"{name}[...] {COMPARATORS[comparison]}"].append(holds)
-    return {
-        kind: {"met": len(given), "true": 100 * sum(given) / len(given)} for kind, given in sorted(answers.items())
-    }
+    return {kind: {"met": len(given), "true": 100 * sum(given) / len(given)} for kind, given in sorted(answers.items())}
 
 
 def _usual_answers(traces: Sequence[Conditions]) -> dict[tuple[int, ...], bool]:

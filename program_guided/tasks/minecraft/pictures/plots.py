@@ -1,6 +1,6 @@
 """Plots of the splits, from the figures of `statistics.describe`.
 
-    plot_splits(describe(), Path("out/dataset_minecraft.png"))
+plot_splits(describe(), Path("out/dataset_minecraft.png"))
 """
 
 from __future__ import annotations
@@ -32,7 +32,13 @@ def plot_splits(splits: dict[str, Any], path: Path) -> None:
             histogram = np.array(split[key]["histogram"], float)
             padded = np.pad(histogram, (0, -len(histogram) % width)).reshape(-1, width).sum(axis=1)
             share = 100 * padded / padded.sum()
-            panel.stairs(share, np.arange(len(share) + 1) * width, label=name, fill=number == 0, alpha=0.35 if number == 0 else 1.0)
+            panel.stairs(
+                share,
+                np.arange(len(share) + 1) * width,
+                label=name,
+                fill=number == 0,
+                alpha=0.35 if number == 0 else 1.0,
+            )
         panel.set_xlabel(key.replace("_", " "))
         panel.set_ylabel("% of programs")
         panel.spines[["top", "right"]].set_visible(False)

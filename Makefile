@@ -1,0 +1,55 @@
+# Each target sets up all it needs in .venv; nothing is assumed but Python >= 3.11 (with venv) and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: help demo test check format bench clean
+
+help:
+	@echo "make demo    see it work: a program carried out, then the completion table"
+	@echo "make test    run all tests"
+	@echo "make check   style, types and layers"
+	@echo "make bench   measure speed beside peers"
+
+$(VENV)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; say which one with: make PYTHON=/path/to/python3"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/user: $(VENV)/python pyproject.toml constraints.txt
+	@echo "installing (once; a minute or two) ..."
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/developer: $(VENV)/user
+	@echo "installing the tools for tests and checks (once) ..."
+	$(PIP) --editable ".[dev]"
+	@touch $@
+
+demo: $(VENV)/user
+	@echo "compiling the world (once; half a minute) ..."
+	$(BIN)/proto run examples/bridge.prg --agent planner --seed 9 --gif out/bridge.gif
+	$(BIN)/proto evaluate --agent planner random --split all
+	@echo "Next: $(BIN)/proto play        $(BIN)/proto run examples/gold_rush.prg        $(BIN)/proto --help"
+
+test: $(VENV)/developer
+	$(BIN)/python -m pytest -n 2
+
+check: $(VENV)/developer
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/developer
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/user
+	$(PIP) --editable ".[bench]"
+	$(BIN)/proto bench world
+
+clean:
+	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
