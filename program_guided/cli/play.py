@@ -31,7 +31,7 @@ KEYS = {
     "n": "false",
 }
 QUIT = ("q", "\x03", "\x04", "")
-HELP = "arrows or wasd: walk   m mine   b build   p place   e sell   t true   f false   h best action   q quit"
+HELP = "arrows, wasd: walk  m mine  b build  p place  e sell  t true  f false  h hint  q quit"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,9 @@ class Play:
                     live.update(shown(KEYS[key], snapshot(batch, 0, KEYS[key]).message), refresh=True)
         outcome = Outcome(int(batch.outcome[0]))
         ending = {Outcome.FINISHED: "You finished the program", Outcome.RUNNING: "You left"}
-        print(f"{ending.get(outcome, f'The program failed: {outcome},')} after {batch.worlds.time[0]} steps.")
+        steps = int(batch.worlds.time[0])
+        told = ending.get(outcome, f"The program failed: {outcome},")
+        console.print(f"{told} after {steps} step{'s' * (steps != 1)}.", highlight=False)
         return int(outcome != Outcome.FINISHED)
 
     def _batch(self):  # type: ignore[no-untyped-def]  # Batch is imported only here

@@ -1,0 +1,211 @@
+"""The command line as a user meets it: real processes, their output and exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+PROTO = Path(sys.executable).with_name("proto")
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def proto(*arguments, standard_input="", folder=None):
+    command = [str(PROTO), *map(str, arguments)]
+    environment = os.environ | {"COLUMNS": "100"}
+    return subprocess.run(
+        command, input=standard_input, capture_output=True, text=True, timeout=300, cwd=folder, env=environment
+    )
+
+
+def test_help_names_every_command():
+    helped = proto("--help")
+    assert helped.returncode == 0
+    for command in ("run", "play", "check", "evaluate", "dataset", "bench"):
+        assert command in helped.stdout
+        assert proto(command, "--help").returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["check", str(EXAMPLES / "bridge.prg")]])
+def test_help_and_check_import_neither_torch_nor_numba(arguments):
+    code = (
+        "import sys; from program_guided.cli.main import main\n"
+        f"sys.argv = ['proto', *{arguments!r}]\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print(sorted({'torch', 'numba', 'matplotlib', 'PIL'} & set(sys.modules)))"
+    )
+    answered = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert answered.stdout.splitlines()[-1] == "[]"
+
+
+def test_check_shows_three_mistakes_with_carets_and_exits_with_one():
+    checked = proto("check", EXAMPLES / "mistakes.prg.txt")
+    assert checked.returncode == 1
+    assert checked.stderr.count("error:") == 3
+    under = [line.partition("|")[2].partition("expected")[0].strip() for line in checked.stderr.splitlines()]
+    assert sum(set(text) == {"^"} for text in under) == 3
+    assert "did you mean 'gold'" in checked.stderr
+    assert "Traceback" not in checked.stderr
+
+
+def test_check_reports_as_json():
+    report = json.loads(proto("check", EXAMPLES / "bridge.prg", EXAMPLES / "mistakes.prg.txt", "--json").stdout)
+    good, bad = report["files"]
+    assert good["valid"]
+    assert good["routines"] == 9 == len(good["table"])
+    assert [problem["line"] for problem in bad["problems"]] == [3, 4, 5]
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.prg")), ids=lambda path: path.stem)
+def test_every_example_is_finished_by_the_planner(example):
+    ran = json.loads(proto("run", example, "--agent", "planner", "--seed", 3, "--json").stdout)
+    assert ran["outcome"] == "finished"
+    assert ran["steps"] == len(ran["trace"])
+
+
+def test_run_writes_an_animation_and_a_picture(tmp_path):
+    ran = proto("run", EXAMPLES / "bridge.prg", "--seed", 3, "--gif", tmp_path / "a.gif", "--png", tmp_path / "a.png")
+    assert ran.returncode == 0
+    assert "finished after" in ran.stdout
+    with Image.open(tmp_path / "a.gif") as animation, Image.open(tmp_path / "a.png") as picture:
+        assert animation.n_frames > 3
+        assert picture.size[0] > 300
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.gif", "a.png"]
+
+
+def test_run_takes_a_map_and_an_inventory(tmp_path):
+    program, drawn = tmp_path / "p.prg", tmp_path / "map.txt"
+    program.write_text("mine(gold)\nsell(gold)\n")
+    drawn.write_text("@....\n~~~~~\n.g..$\n.....\n.....\n")
+    ran = json.loads(proto("run", program, "--map", drawn, "--inventory", "wood", 1, "--json").stdout)
+    assert ran["outcome"] == "finished"
+    assert "build" in [step["action"] for step in ran["trace"]]
+
+
+def test_a_random_agent_says_why_it_failed():
+    ran = proto("run", EXAMPLES / "bridge.prg", "--agent", "random", "--json")
+    outcome = json.loads(ran.stdout)["outcome"]
+    assert outcome in ("finished", "wrong answer", "wrong place", "missing object", "timeout")
+    assert ran.returncode == int(outcome != "finished")
+
+
+WRONG = {
+    "no such program": (["run", "nowhere.prg"], "nowhere.prg"),
+    "no such map": (["run", EXAMPLES / "bridge.prg", "--map", "nowhere.txt"], "nowhere.txt"),
+    "no such folder": (["run", EXAMPLES / "bridge.prg", "--gif", "no/such/folder/x.gif"], "folder"),
+    "no such object": (["run", EXAMPLES / "bridge.prg", "--inventory", "glod", "1"], "did you mean 'gold'"),
+    "no such split": (["evaluate", "--split", "longr"], "did you mean 'longer'"),
+    "a program with mistakes": (["run", EXAMPLES / "mistakes.prg.txt"], "did you mean 'gold'"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_command_gets_one_clear_error(case, tmp_path):
+    arguments, fragment = WRONG[case]
+    answered = proto(*arguments, folder=tmp_path)
+    assert answered.returncode == 1
+    assert fragment in answered.stderr
+    assert "error" in answered.stderr
+    assert "Traceback" not in answered.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_unknown_option_is_answered_with_usage():
+    answered = proto("run", EXAMPLES / "bridge.prg", "--sed", "3")
+    assert answered.returncode == 2
+    assert "Traceback" not in answered.stdout + answered.stderr
+
+
+def test_an_impossible_program_is_an_error_not_a_wait(tmp_path):
+    program = tmp_path / "p.prg"
+    program.write_text("while is_there[merchant]: goto(1, 1)\n")
+    begin = time.monotonic()
+    answered = proto("run", program)
+    assert answered.returncode == 1
+    assert "impossible" in answered.stderr
+    assert time.monotonic() - begin < 60
+
+
+def test_evaluate_finds_every_test_program_finished_by_the_planner():
+    figures = json.loads(proto("evaluate", "--agent", "planner", "--split", "standard", "complex", "--json").stdout)
+    splits = figures["agents"]["planner"]
+    assert {name: split["completion"] for name, split in splits.items()} == {"test": 100.0, "complex": 100.0}
+
+
+def in_a_terminal(*arguments, keys):
+    """Run in a pseudo-terminal, press keys one after the other, and return all that was shown."""
+    controller, terminal = os.openpty()
+    environment = os.environ | {"COLUMNS": "100", "LINES": "40", "TERM": "xterm-256color"}
+    command = [str(PROTO), *map(str, arguments)]
+    process = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, env=environment)
+    os.close(terminal)
+    shown, waiting = b"", list(keys)
+    while True:
+        try:
+            piece = os.read(controller, 65536)
+        except OSError:  # the program has gone
+            break
+        shown += piece
+        if waiting and shown.count(b"q quit") > len(keys) - len(waiting):
+            os.write(controller, waiting.pop(0).encode())
+    os.close(controller)
+    return process.wait(timeout=60), shown.decode("utf-8", "replace")
+
+
+def test_play_follows_the_keys_and_says_how_it_ended(tmp_path):
+    program, drawn = tmp_path / "p.prg", tmp_path / "map.txt"
+    program.write_text("if is_there[gold]: mine(gold)\n")
+    drawn.write_text("@g...\n.....\n.....\n.....\n....$\n")
+    code, shown = in_a_terminal("play", program, "--map", drawn, keys=["h", "t", "\x1b[C", "m"])
+    assert code == 0
+    for message in ("best: true (1 to go)", "is_there[gold] is true", "mine(gold) ended", "You finished the program after 3"):
+        assert message in shown
+    code, shown = in_a_terminal("play", program, "--map", drawn, keys=["f"])
+    assert code == 1
+    assert "The program failed: wrong answer, after 1 step" in shown
+    assert "You left after 0 steps" in in_a_terminal("play", "--seed", 5, keys=["q"])[1]
+
+
+def test_play_reads_keys_from_a_pipe_too(tmp_path):
+    program, drawn = tmp_path / "p.prg", tmp_path / "map.txt"
+    program.write_text("mine(gold)\n")
+    drawn.write_text("@g...\n.....\n.....\n.....\n....$\n")
+    assert "You finished the program after 2 steps" in proto("play", program, "--map", drawn, standard_input="dm").stdout
+
+
+def test_dataset_build_makes_the_shipped_files_byte_for_byte():
+    verified = proto("dataset", "build", "minecraft", "--verify")
+    assert verified.returncode == 0, verified.stdout
+    assert "identical" in verified.stdout
+
+
+def test_dataset_build_writes_whole_files_and_verify_sees_a_change(tmp_path):
+    from program_guided.tasks.minecraft.splits import SPLITS_FOLDER
+
+    for path in SPLITS_FOLDER.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "test.jsonl").write_bytes(b"")
+    verified = proto("dataset", "build", "minecraft", "--verify", "--folder", tmp_path)
+    assert verified.returncode == 1
+    assert "different: test.jsonl" in verified.stdout
+
+
+def test_dataset_stats_plots_and_saves(tmp_path):
+    told = proto("dataset", "stats", "--plot", tmp_path / "s.png", "--save", tmp_path / "s.json")
+    assert told.returncode == 0, told.stderr
+    with Image.open(tmp_path / "s.png") as plot:
+        assert plot.size[0] > 600
+    figures = json.loads((tmp_path / "s.json").read_text())
+    assert figures["splits"]["train"]["programs"] == 4000
+    assert {"command", "commit", "machine"} <= figures.keys()
+
+
+def test_bench_world_measures_and_reports_missing_peers(tmp_path):
+    answered = proto("bench", "world", "--seconds", 0.1, "--memory-steps", 100_000, "--batch", 64, "--json")
+    figures = json.loads(answered.stdout)
+    assert figures["steps_per_second"]["environment"] > 0
+    assert set(figures["times_faster_than"]) == {"minigrid", "envpool"}

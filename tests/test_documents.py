@@ -1,0 +1,79 @@
+"""Documents say what the results say, and the layers are what the design says."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def results(name):
+    return json.loads((ROOT / "results" / name).read_text("utf-8"))
+
+
+def split_rows():
+    for name, split in results("dataset_minecraft.json")["splits"].items():
+        columns = ("tokens", "routines", "control_flows", "plan_steps")
+        spread = [f"{split[key]['mean']:.0f} ({split[key]['least']}–{split[key]['most']})" for key in columns]
+        yield f"| {name} | {split['programs']:,} | {' | '.join(spread)} |"
+
+
+def bench_rows():
+    figures = results("bench_world.json")
+    speed, ratio = figures["steps_per_second"], figures["times_faster_than"]
+    yield f"| step alone | {speed['step_alone'] / 1e6:.0f} million | |"
+    yield f"| observe, step, new episodes in feasible worlds | {speed['environment'] / 1e6:.1f} million | |"
+    yield f"| EnvPool's MiniGrid | {speed['envpool'] / 1e6:.2f} million | {ratio['envpool']:.0f}x slower |"
+    yield f"| MiniGrid, SyncVectorEnv | {speed['minigrid'] / 1e3:.1f} thousand | {ratio['minigrid']:,.0f}x slower |"
+
+
+def test_readme_shows_the_measured_splits():
+    for row in split_rows():
+        assert row in README
+    prior = results("dataset_minecraft.json")["splits"]["test"]["finished_by"]["answers_by_prior"]
+    assert f"finishes {prior:.0f} % of the test programs" in README
+
+
+def test_readme_shows_the_measured_speed():
+    for row in bench_rows():
+        assert row in README
+
+
+def test_readme_shows_the_measured_completion():
+    for agent, splits in results("evaluate_planner.json")["agents"].items():
+        for name, split in splits.items():
+            row = rf"{name}\s+{agent}\s+{split['programs']}\s+{split['completion']:.1f}\s+{split['mean_steps']:.1f}\b"
+            assert re.search(row, README), (name, agent)
+
+
+def test_every_file_the_documents_name_exists():
+    for document in [ROOT / "README.md", *ROOT.glob("docs/*.md")]:
+        text = document.read_text("utf-8")
+        for target in re.findall(r"\]\(([^)#:]+)\)", text):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
+    map_text = (ROOT / "docs" / "paper_map.md").read_text("utf-8")
+    for path, name in re.findall(r"`([a-z_/]+\.py)(?:::(\w+))?`", map_text):
+        places = [ROOT / "program_guided" / path, ROOT / "program_guided/tasks/minecraft" / path, ROOT / path]
+        found = [place for place in places if place.exists()]
+        assert found, path
+        assert not name or re.search(rf"(def|class) {name}\b", found[0].read_text("utf-8")), f"{path}::{name}"
+
+
+def test_the_commands_of_the_readme_are_commands():
+    for command in re.findall(r"^proto (\w+)", README, re.MULTILINE):
+        helped = subprocess.run([Path(sys.executable).with_name("proto"), command, "--help"], capture_output=True)
+        assert helped.returncode == 0, command
+
+
+def test_the_python_of_the_readme_runs():
+    for code in re.findall(r"```python\n(.*?)```", README, re.DOTALL):
+        ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+        assert ran.returncode == 0, ran.stderr
+
+
+def test_layers_use_only_what_lies_below_them():
+    kept = subprocess.run([Path(sys.executable).with_name("lint-imports")], cwd=ROOT, capture_output=True, text=True)
+    assert kept.returncode == 0, kept.stdout
