@@ -13,10 +13,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["DataError", "Problem", "ProgramError", "ProgramGuidedError", "WorldError"]
+__all__ = ["DataError", "Problem", "ProgramError", "ProgramGuidedError", "WorldError", "quote"]
 
 SHOWN_WIDTH = 100
 """A longer source line is shown cut to this many characters around the caret."""
+
+
+LONGEST_QUOTE = 40
+
+
+def quote(text: str) -> str:
+    """A user's own words in a message: in quotes, cut if long, and nothing a terminal could act upon."""
+    cut = text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1] + "…"
+    return "'" + "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut) + "'"
 
 
 class ProgramGuidedError(Exception):

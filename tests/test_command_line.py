@@ -162,7 +162,12 @@ def test_play_follows_the_keys_and_says_how_it_ended(tmp_path):
     drawn.write_text("@g...\n.....\n.....\n.....\n....$\n")
     code, shown = in_a_terminal("play", program, "--map", drawn, keys=["h", "t", "\x1b[C", "m"])
     assert code == 0
-    for message in ("best: true (1 to go)", "is_there[gold] is true", "mine(gold) ended", "You finished the program after 3"):
+    for message in (
+        "best: true (1 to go)",
+        "is_there[gold] is true",
+        "mine(gold) ended",
+        "You finished the program after 3",
+    ):
         assert message in shown
     code, shown = in_a_terminal("play", program, "--map", drawn, keys=["f"])
     assert code == 1
@@ -174,7 +179,9 @@ def test_play_reads_keys_from_a_pipe_too(tmp_path):
     program, drawn = tmp_path / "p.prg", tmp_path / "map.txt"
     program.write_text("mine(gold)\n")
     drawn.write_text("@g...\n.....\n.....\n.....\n....$\n")
-    assert "You finished the program after 2 steps" in proto("play", program, "--map", drawn, standard_input="dm").stdout
+    assert (
+        "You finished the program after 2 steps" in proto("play", program, "--map", drawn, standard_input="dm").stdout
+    )
 
 
 def test_dataset_build_makes_the_shipped_files_byte_for_byte():

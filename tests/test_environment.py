@@ -553,7 +553,7 @@ def test_an_action_without_meaning_only_lets_time_pass(program, actions):
 # --- wrong use
 
 
-@pytest.mark.parametrize("action", [-1, len(ACTIONS), 1000])
+@pytest.mark.parametrize("action", [-1, len(ACTIONS), 1000, 2.7, "up", None])
 def test_an_action_that_does_not_exist_is_refused(action):
     environment, *_ = in_the_field("mine(gold)")
     with pytest.raises(WorldError, match=f"action {action}"):
@@ -567,6 +567,9 @@ def test_an_action_that_does_not_exist_is_refused(action):
         pytest.param(np.array([[0], [0], [0]]), id="one axis too many"),
         pytest.param(np.array([0, -1, 0]), id="below"),
         pytest.param(np.array([0, 0, len(ACTIONS)]), id="above"),
+        pytest.param(np.array([0.5, 1.0, 2.0]), id="fractions"),
+        pytest.param(["up", "up", "up"], id="words"),
+        pytest.param(None, id="none at all"),
     ],
 )
 def test_actions_that_do_not_exist_are_refused_by_many_worlds_too(actions):

@@ -463,6 +463,11 @@ def test_a_word_may_be_the_name_of_a_result():
     assert graph(print_program(program, VISUAL)) == program
 
 
+def test_a_word_that_is_the_name_of_a_result_is_printed_in_quotes():
+    program = graph("bag = select(Bag)\nrelate(bag, wine, bag)")
+    assert print_program(program, VISUAL) == 'bag = select("Bag")\nrelate(bag, wine, "bag")\n'
+
+
 def test_a_text_in_quotes_is_never_an_input():
     program = graph('bag = select(x)\nrelate("bag", bag, left)')
     assert program.body[1] == Call("relate", ("bag", "left"), inputs=(0,))

@@ -23,7 +23,7 @@ from program_guided.language.parser import LARGEST_TEXT, MOST_LOOPS, MOST_NESTED
 from program_guided.tasks.minecraft.domain import DOMAIN, OBJECTS
 
 SECONDS = 2.0
-"""Longest time that any text may take; it is far less, but the machine may be busy."""
+"""Longest time of the processor that any text may take."""
 
 
 def error_of(text, domain=DOMAIN):
@@ -309,45 +309,46 @@ def test_a_header_that_cannot_be_read_still_opens_its_block():
 # Limits ----------------------------------------------------------------------------------------------------------
 
 LIMITS = {
-    "a megabyte of text": ("mine(gold)\n" * 95_325, "characters; at most 100,000 are read"),
-    "a megabyte on one line": ("x" * 1_048_576, "characters; at most 100,000 are read"),
-    "one character too many": ("#" * (LARGEST_TEXT + 1), "100,001 characters"),
+    "a megabyte of text": ("mine(gold)\n" * 95_325, f"characters; at most {LARGEST_TEXT:,} are read"),
+    "a megabyte on one line": ("x" * 1_048_576, f"characters; at most {LARGEST_TEXT:,} are read"),
+    "one character too many": ("#" * (LARGEST_TEXT + 1), f"{LARGEST_TEXT + 1:,} characters"),
     "5,000 nested ifs": ("\n".join(" " * depth + "if is_there[river]:" for depth in range(5_000)), "characters"),
     "5,000 nested ifs on one line": ("if is_there[river]:" * 5_000 + "mine(gold)", "nested more than 50 deep"),
     "400 nested ifs": ("\n".join(" " * depth + "if is_there[river]:" for depth in range(400)), "more than 50 deep"),
     "one if too deep": ("loop(1):" * (MOST_NESTED + 1) + "mine(gold)", "nested more than 50 deep"),
-    "20,000 elses": ("else:" * 20_000, "does not follow"),
+    "nothing but elses": ("else:" * (LARGEST_TEXT // 5), "does not follow"),
     "loop(1000) nested": ("loop(1000):" * 40 + "mine(gold)", "more than 1,000 routines"),
     "loop(1000) twice": ("loop(1000): loop(1000): mine(gold)", "more than 1,000 routines"),
     "one routine too many": ("mine(gold)\n" * (MOST_ROUTINES + 1), "more than 1,000 routines"),
     "one routine too many by loops": ("loop(1000): mine(gold)\nmine(gold)", "more than 1,000 routines"),
     "conditions are routines": ("loop(501): while is_there[gold]: mine(gold)", "more than 1,000 routines"),
-    "9,000 routines on a line": ("mine(gold);" * 9_000, "more than 1,000 routines"),
-    "a line of 100,000 letters": ("a" * LARGEST_TEXT, "not complete"),
-    "a line of 100,000 digits": ("1" * LARGEST_TEXT, "unexpected"),
-    "a line of 100,000 spaces": (" " * (LARGEST_TEXT - 10) + "mine(gold)", "unexpected indentation"),
-    "a line of 100,000 brackets": ("(" * LARGEST_TEXT, "unexpected '('"),
-    "nested brackets": ("mine(" * 20_000, "unexpected"),
-    "a line of 100,000 quotes": ('"' * LARGEST_TEXT, "unexpected"),
-    "an endless string": ('mine("' + "\\" * 99_990, "unexpected '\"'"),
+    "nothing but routines on a line": ("mine(gold);" * (LARGEST_TEXT // 11), "more than 1,000 routines"),
+    "the longest line of letters": ("a" * LARGEST_TEXT, "not complete"),
+    "the longest line of digits": ("1" * LARGEST_TEXT, "unexpected"),
+    "the longest line of spaces": (" " * (LARGEST_TEXT - 10) + "mine(gold)", "unexpected indentation"),
+    "the longest line of brackets": ("(" * LARGEST_TEXT, "unexpected '('"),
+    "nested brackets": ("mine(" * (LARGEST_TEXT // 5), "unexpected"),
+    "the longest line of quotes": ('"' * LARGEST_TEXT, "unexpected"),
+    "an endless string": ('mine("' + "\\" * (LARGEST_TEXT - 6), "unexpected '\"'"),
     "a call of 50,000 arguments": ("mine(" + "a," * 49_990 + "a)", "'mine' takes 1 argument, not 49991"),
-    "a word of 99,000 spaces": ("mine(a" + " " * 99_000 + "b)", "unknown object"),
-    "an operation of 99,998 letters": ("a" * 99_998 + "()", "unknown operation"),
-    "an object of 99,994 letters": ("mine(" + "a" * 99_994 + ")", "unknown object"),
+    "the longest call": ("mine(" + "a," * (LARGEST_TEXT // 2 - 4) + "a)", "'mine' takes 1 argument"),
+    "a word of spaces": ("mine(a" + " " * (LARGEST_TEXT - 8) + "b)", "unknown object"),
+    "the longest operation": ("a" * (LARGEST_TEXT - 2) + "()", "unknown operation"),
+    "the longest object": ("mine(" + "a" * (LARGEST_TEXT - 6) + ")", "unknown object"),
     "a huge number": (f"goto({'9' * 99_000}, 1)", "is out of range"),
     "a huge count": (f"if env[gold] > {'9' * 99_000}: mine(gold)", "is out of range"),
     "a huge loop": (f"loop({'9' * 99_000}): mine(gold)", "cannot loop"),
     "50,000 lines": ("a\n" * 50_000, "not complete"),
-    "100,000 empty lines": ("\n" * LARGEST_TEXT, "the program is empty"),
+    "nothing but empty lines": ("\n" * LARGEST_TEXT, "the program is empty"),
 }
 
 
 @pytest.mark.parametrize("name", LIMITS)
 def test_a_text_beyond_all_limits_is_refused_at_once(name):
     text, message = LIMITS[name]
-    before = time.perf_counter()
+    before = time.process_time()
     error = error_of(text)
-    assert time.perf_counter() - before < SECONDS
+    assert time.process_time() - before < SECONDS
     assert message in error.problems[0].message
 
 
@@ -363,9 +364,9 @@ def test_a_message_is_short_however_long_the_text(name):
     ids=["a huge reference", "too many calls"],
 )
 def test_a_graph_program_beyond_all_limits_is_refused_at_once(text):
-    before = time.perf_counter()
+    before = time.process_time()
     error_of(text, VISUAL)
-    assert time.perf_counter() - before < SECONDS
+    assert time.process_time() - before < SECONDS
 
 
 def test_the_largest_programs_are_still_read():
@@ -485,10 +486,15 @@ TOKENS = (
     *("mine(gold)", "goto(4, 2)", "build_bridge()", "is_there[river]", "env[gold] > 0", "agent", "gold", "glod"),
     *("select(bag)", "exist()", "bag = ", "bag", "[1]", "verify_relation(left)", "and([2], [3])", '"a b"', "İ", "mine"),
 )
+LINES = ["mine(gold)", "mine(gold", "if is_there[river]:", "elif env[gold] > 0:", "else:", "else: goto(4, 2)", ""]
+LINES += ["if is_there[gold]: mine(gold)", "while agent[wood] < 3:", "whlie is_there[gold]:", "loop(3):", "loop(-1):"]
+LINES += ["select(bag)", "bag = select(wine)", "exist()", "exist(bag)", "and()", "relate(bag, a b, left)", "query([1])"]
+indented_lines = st.tuples(st.sampled_from(["", "", "  ", "    ", "\t"]), st.sampled_from(LINES)).map("".join)
 arbitrary_texts = st.one_of(
     st.text(st.characters(), max_size=60),
     st.text(st.sampled_from('abgoldmineif _:;,()[]="#<>\\\n\t\r 019-\0\x1b\u2028'), max_size=60),
     st.lists(st.sampled_from(TOKENS), max_size=24).map("".join),
+    st.lists(indented_lines, max_size=10).map("\n".join),
 )
 FUZZ = settings(
     max_examples=10_000,
@@ -516,11 +522,13 @@ def sampled_texts(count):
     return [print_program(sample_program(vocabulary, shape, Random(seed)), DOMAIN) for seed in range(count)]
 
 
-VALID = (
+VALID_FLOWS = (
     *((text, DOMAIN) for text in sampled_texts(60)),
     (PAPER_PROGRAM, DOMAIN),
     (PAPER_PROGRAM.replace("  ", "\t").replace("\n", "\r\n"), DOMAIN),
     ("if IsThere(river): Mine(wood)\nElif Agent(iron) ≥ 3: Goto(4, 2)  # go\nElse: loop(3): Sell(iron)", DOMAIN),
+)
+VALID_GRAPHS = (
     ("Select(bag)\nSelect(wine)\nVerify_relation(left)", VISUAL),
     ("bag = select(bag)\nred = filter_color(bag, red)\nexist(red)\nrelate([1], a(b), left)\nexist()\nand()", VISUAL),
     ('a = select("a, \\"b\\" # c")\na = relate(a, "[1]", to the left of)\nquery("what, else?", a)', VISUAL),
@@ -561,7 +569,7 @@ mutations = st.tuples(
 
 
 @FUZZ
-@given(st.sampled_from(VALID), st.lists(mutations, min_size=1, max_size=4))
+@given(st.sampled_from(VALID_FLOWS) | st.sampled_from(VALID_GRAPHS), st.lists(mutations, min_size=1, max_size=3))
 def test_a_program_with_slips_of_the_fingers_is_a_program_or_a_program_error(case, slips):
     text, domain = case
     for slip in slips:
@@ -570,5 +578,5 @@ def test_a_program_with_slips_of_the_fingers_is_a_program_or_a_program_error(cas
 
 
 def test_the_programs_that_are_mutated_are_right_before():
-    for text, domain in VALID:
+    for text, domain in VALID_FLOWS + VALID_GRAPHS:
         assert isinstance(parse(text, domain), Program)

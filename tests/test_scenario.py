@@ -7,11 +7,11 @@ import pytest
 import program_guided  # noqa: F401  # registers the environments
 from program_guided.errors import DataError, ProgramError, WorldError
 from program_guided.language.parser import parse
-from program_guided.language.syntax import Call, Program
+from program_guided.language.syntax import Call, If, Program
 from program_guided.tasks.minecraft.agents import PlannerAgent
 from program_guided.tasks.minecraft.batch import Batch
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECTS, THINGS
-from program_guided.tasks.minecraft.rules import Action, Outcome
+from program_guided.tasks.minecraft.rules import WALKABLE, Action, Outcome
 from program_guided.tasks.minecraft.scenario import SYMBOLS
 from program_guided.tasks.minecraft.splits import load_split
 
@@ -368,9 +368,11 @@ WRONG = [
     row({"program": 5}, "5", "program that is a number"),
     row({"program": Program(())}, "program", "read program without routines"),
     row({"program": Program((Call("fly"),))}, "fly", "read program of an unknown operation"),
+    row({"program": Program((If(((Call("agent"), (Call("mine", ("gold",)),)),)),))}, "agent", "read program, no words"),
     row({"program": "goto(9, 9)"}, "goto(9, 9)", "coordinate that the environments maps do not have"),
     row({"program": "while agent[gold] < 99: mine(gold)"}, "agent[gold] < 99", "impossible program"),
     row({"map": 5}, "map", "map that is a number"),
+    row({"map": np.array(5)}, "map", "map that is a lonely array"),
     row({"map": ""}, "map", "empty map"),
     row({"map": []}, "map", "map without rows"),
     row({"map": "....."}, "map", "map of one row"),
@@ -378,6 +380,7 @@ WRONG = [
     row({"map": ".....\n" * 6}, "map is square", "map not square"),
     row({"map": FLAT[:-2]}, "map is square", "map with a short row"),
     row({"map": "." * 9 + ("\n" + "." * 9) * 8}, "sides=(5, 9)", "map too large"),
+    row({"map": "." * 13 + ("\n" + "." * 13) * 12}, "12", "map larger than any environments"),
     row({"map": FLAT.replace("@", "?")}, "row 1, column 1", "unknown symbol"),
     row({"map": [["flat"] * 5] * 4 + [["flat"] * 4 + ["lava"]]}, "row 5, column 5", "unknown name"),
     row({"map": [["flat"] * 5] * 4 + [["flat"] * 4 + ["outside"]]}, "row 5, column 5", "padding as a cell"),
@@ -388,6 +391,7 @@ WRONG = [
     row({"map": FLAT[:-2] + "@"}, "row 5, column 5", "two agents"),
     row({"map": "#####\n" * 5}, "agent", "map without a free cell"),
     row({"agent": 3}, "agent", "agent that is a number"),
+    row({"agent": np.array(3)}, "agent", "agent that is a lonely array"),
     row({"agent": (1,)}, "agent", "agent with one coordinate"),
     row({"agent": (1, 2, 3)}, "agent", "agent with three coordinates"),
     row({"agent": ("a", "b")}, "agent", "agent at words"),
@@ -461,16 +465,40 @@ def test_what_was_refused_once_is_refused_again(maker):
             environment.reset(options={"split": "longer"})
 
 
+REFUSED = [{"agent": (9, 9)}, {"program": "fly()"}, {"index": 999}, {"map": WALLED, "agent": (1, 1)}]
+
+
 @pytest.mark.parametrize("maker", MAKERS)
-@pytest.mark.parametrize(
-    "options", [{"agent": (9, 9)}, {"program": "fly()"}, {"index": 999}, {"map": WALLED, "agent": (1, 1)}]
-)
+@pytest.mark.parametrize("options", REFUSED)
 def test_after_a_refused_option_the_environment_can_be_reset_as_if_nothing_had_been(maker, options):
     environment = maker()
     expected, _ = maker().reset(seed=5)
     with pytest.raises((WorldError, ProgramError)):
         environment.reset(seed=0, options=options)
     assert same(environment.reset(seed=5)[0], expected)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("options", REFUSED)
+def test_after_a_refused_option_no_agent_is_left_where_it_cannot_stand(maker, options):
+    """The kernels trust that it stands inside: outside they would read and write memory that is not theirs."""
+    environment = maker()
+    environment.reset(seed=0)
+    with pytest.raises((WorldError, ProgramError)):
+        environment.reset(options=options)
+    worlds = environment.batch.worlds
+    assert (worlds.agent < worlds.side[:, None]).all()
+    assert WALKABLE[worlds.cells[np.arange(len(worlds.side)), worlds.agent[:, 0], worlds.agent[:, 1]]].all()
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("options", REFUSED)
+def test_a_refused_first_reset_is_no_reset(maker, options):
+    environment = maker()
+    with pytest.raises((WorldError, ProgramError)):
+        environment.reset(seed=0, options=options)
+    with pytest.raises(WorldError, match="reset"):
+        act(environment, "up")
 
 
 @pytest.mark.parametrize(

@@ -224,10 +224,9 @@ def test_a_pointer_starts_at_the_entrance_with_nothing_before_it():
 def test_the_pointer_goes_through_the_papers_program(answers):
     expected = [0, 1, 2, 3, *([4] if answers.get(3) else []), 5] if answers[0] else [0, 6]
     expected += [7, 8, 7, 8, 7]
-    gold = iter([True, True, False])
-    pointer, trace = start(PAPER), []
-    while not pointer.finished(PAPER):
-        trace.append(pointer.routine)
+    gold, pointer = iter([True, True, False]), start(PAPER)
+    for row in expected:
+        assert pointer.routine == row
         answer = next(gold) if pointer.routine == 7 else answers.get(pointer.routine)
         after = advance(PAPER, pointer, answer)
         assert after.previous == pointer.routine
@@ -235,8 +234,8 @@ def test_the_pointer_goes_through_the_papers_program(answers):
             assert after.parents(PAPER) == (pointer.routine,)
             assert pointer.routine in PAPER.parents[after.routine]
         pointer = after
-    assert trace == expected
     assert pointer == Pointer(9, 7)
+    assert pointer.finished(PAPER)
 
 
 @pytest.mark.parametrize("row", [0, 3, 7])
@@ -282,11 +281,11 @@ def test_a_graph_run_by_one_pointer_is_run_in_reading_order():
     assert DIAMOND.entrance == 0
     assert DIAMOND.successors == tuple((row + 1,) for row in range(6))
     assert flow(DIAMOND) == [(STEP, row + 1, row + 1) for row in range(6)]
-    pointer, trace = start(DIAMOND), []
-    while not pointer.finished(DIAMOND):
-        trace.append((pointer.routine, pointer.parents(DIAMOND)))
+    pointer = start(DIAMOND)
+    for row, parents in enumerate(DIAMOND.parents):
+        assert (pointer.routine, pointer.parents(DIAMOND)) == (row, parents)
         pointer = advance(DIAMOND, pointer)
-    assert trace == list(enumerate(DIAMOND.parents))
+    assert pointer.finished(DIAMOND)
 
 
 def test_routines_that_need_only_earlier_waves_are_executed_together():
@@ -337,11 +336,12 @@ def rows(frontier):
 
 @pytest.mark.parametrize("table", [BAG_AND_WINE, DIAMOND], ids=["bag and wine", "diamond"])
 def test_pointers_that_end_together_execute_the_waves(table):
-    frontier, waves = start_parallel(table), []
-    while not frontier.finished():
-        waves.append(rows(frontier))
-        frontier = advance_parallel(table, frontier, dict.fromkeys(rows(frontier)))
-    assert tuple(waves) == table.waves
+    frontier = start_parallel(table)
+    for wave in table.waves:
+        assert rows(frontier) == wave
+        assert not frontier.finished()
+        frontier = advance_parallel(table, frontier, dict.fromkeys(wave))
+    assert frontier.finished()
     assert frontier.ended == frozenset(range(len(table)))
 
 

@@ -69,7 +69,7 @@ class Stage:
     """Flat worlds in which every routine can be made to end at once."""
 
     def __init__(self, programs, seed):
-        self.random, self.sources = Random(seed), programs
+        self.random = Random(seed)
         self.tables = [compile_program(program, DOMAIN) for program in programs]
         self.programs = program_set(self.tables)
         self.worlds = Worlds.empty(len(programs), SIDE)
@@ -163,7 +163,8 @@ class Stage:
 
 
 class Execution:
-    """What the pointer does in one world; `rows` are the routines executed, `steps` those that took a step."""
+    """What the pointer does in one world: `rows` are the routines executed; `steps` are those that took a step, each
+    with the pointer behind it."""
 
     def __init__(self, table, agent):
         self.table, self.pointer = table, start(table)
@@ -193,7 +194,7 @@ class Execution:
 
 @pytest.fixture(scope="module")
 def traces():
-    """All programs run, the kernel and the pointer side by side: (programs, stage, executions, the kernel's rows)."""
+    """All programs run, the kernel and the pointer side by side: (programs, stage, executions, the kernel's steps)."""
     programs = sampled(PROGRAMS)
     stage = Stage(programs, seed=0)
     executions, kernel = [], []
@@ -205,23 +206,23 @@ def traces():
 
 
 def run(stage, i, execution):
-    """Carry out a program in world i; the rows that the kernel says have ended."""
-    rows = []
+    """Carry out a program in world i; for each step the row that the kernel says has ended, and where it points."""
+    steps, worlds = [], stage.worlds
     while execution.running:
         action, answer = stage.arrange(i, execution.call)
-        rows.append(step_world(stage.worlds, i, stage.programs, ACTIONS.index(action), FOREVER))
-        execution.steps.append(execution.pointer.routine)
+        row = execution.pointer.routine
+        ended = step_world(worlds, i, stage.programs, ACTIONS.index(action), FOREVER)
         execution.end(answer)
         execution.pass_gotos_at(stage.agent_of(i))
-        pointer = Pointer(int(stage.worlds.routine[i]), int(stage.worlds.previous[i]))
-        assert pointer == execution.pointer, print_program(stage.sources[i], DOMAIN)
-    return rows
+        execution.steps.append((row, execution.pointer))
+        steps.append((ended, Pointer(int(worlds.routine[i]), int(worlds.previous[i]))))
+    return steps
 
 
 def test_the_kernel_and_the_pointer_execute_the_same_rows(traces):
     programs, _, executions, kernel = traces
-    for program, execution, rows in zip(programs, executions, kernel, strict=True):
-        assert rows == execution.steps, print_program(program, DOMAIN)
+    for program, execution, steps in zip(programs, executions, kernel, strict=True):
+        assert steps == execution.steps, print_program(program, DOMAIN)
 
 
 def test_the_interpreter_and_the_pointer_execute_the_same_calls(traces):
@@ -395,6 +396,20 @@ def test_bridges_merchants_and_objects_can_be_walked_on(symbol):
     play = Play(MEADOW.replace(".....", "." + symbol + "...", 1), "mine(gold)")
     play.do("right")
     assert play.agent == (2, 1)
+
+
+@pytest.mark.parametrize(("action", "corner"), [("up", (1, 1)), ("left", (1, 1)), ("down", (8, 8)), ("right", (8, 8))])
+def test_the_border_of_the_largest_map_blocks(action, corner):
+    play = Play("\n".join(["........"] * 8), "mine(gold)", agent=corner)
+    play.do(action)
+    assert (play.agent, play.time) == (corner, 1)
+
+
+def test_build_does_not_reach_across_the_border():
+    rows = [".......~"] * 7 + ["~" * 8]
+    play = Play("\n".join(rows), "build_bridge()", wood=1)
+    assert play.do("build") == -1
+    assert (play.count("bridge"), play.carried) == (0, {"wood": 1})
 
 
 def test_mine_takes_the_object_under_the_agent_and_leaves_flat_ground():

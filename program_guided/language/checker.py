@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from program_guided.errors import quote
 from program_guided.language.domain import BOOLEAN, Domain, Mismatch, Operation, unknown
 from program_guided.language.lines import Header, Piece, RawCall
 from program_guided.language.syntax import Call, Word
@@ -102,7 +103,7 @@ class Checker:
         if self.domain.control:
             message = f"results have no names in {self.domain.name} programs"
             self._complain(line, raw.result, message, "expected a call alone")
-        name = raw.result.text.lower()
+        name = _lower(raw.result.text)
         self._names[name] = len(self._outputs) - 1
         return name
 
@@ -137,9 +138,11 @@ class Checker:
             number = self._resolve(piece)
             if number is None:
                 count = len(self._outputs)
-                self._complain(line, piece, f"there is no result {piece.text} before this call ({count} so far)")
+                self._complain(
+                    line, piece, f"there is no result {quote(piece.text)[1:-1]} before this call ({count} so far)"
+                )
             elif self._outputs[number] not in (wanted, None):
-                message = f"{piece.text} is {self._outputs[number]}, but '{operation.name}' takes {wanted}"
+                message = f"{quote(piece.text)[1:-1]} is {self._outputs[number]}, but '{operation.name}' takes {wanted}"
                 self._complain(line, piece, message)
             else:
                 inputs.append(number)
@@ -148,7 +151,7 @@ class Checker:
     def _resolve(self, piece: Piece) -> int | None:
         """The number of the call whose result a piece names, if it names one."""
         if piece.reference is None:
-            return None if piece.quoted else self._names.get(piece.text.lower())
+            return None if piece.quoted else self._names.get(_lower(piece.text))
         return piece.reference - 1 if 1 <= piece.reference <= len(self._outputs) else None
 
     def _input_positions(self, operation: Operation, arguments: Sequence[Piece]) -> list[int]:
@@ -182,3 +185,9 @@ class Checker:
         message = f"'{operation.name}' takes {needs}, but no unused result of that type stands before it"
         self._complain(line, raw.name, message, "expected a name, a number such as [1], or an earlier call")
         return None
+
+
+def _lower(name: str) -> str:
+    """In lower case, unless that is another number of letters (`İ`): a name must stay a name when it is printed."""
+    lower = name.lower()
+    return lower if len(lower) == len(name) else name

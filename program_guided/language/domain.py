@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import final
 
+from program_guided.errors import quote
 from program_guided.language.syntax import Word
 
 __all__ = [
@@ -52,7 +53,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """`unknown object 'glod': did you mean 'gold'?`"""
     close = nearest(name, known)
-    return f"unknown {what} '{name}'" + (f": did you mean '{close}'?" if close else "")
+    return f"unknown {what} {quote(name)}" + (f": did you mean '{close}'?" if close else "")
 
 
 def listed(words: Iterable[str]) -> str:
@@ -111,9 +112,9 @@ class Number(Parameter):
         expected = f"expected a whole number from {self.low} to {self.high}"
         digits = text.removeprefix("-")
         if not (digits.isascii() and digits.isdigit()):
-            raise Mismatch(f"{self.name} '{text}' is not a number", expected)
+            raise Mismatch(f"{self.name} {quote(text)} is not a number", expected)
         if len(digits) > 9 or not self.low <= int(text) <= self.high:
-            raise Mismatch(f"{self.name} {text} is out of range", expected)
+            raise Mismatch(f"{self.name} {quote(text)[1:-1]} is out of range", expected)
         return int(text)
 
 

@@ -18,12 +18,16 @@ from typing import Any
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput, UnexpectedToken, v_args
 
+from program_guided.errors import quote
 from program_guided.language.domain import listed, nearest
 
 __all__ = ["Header", "Line", "LineError", "Piece", "RawCall", "read_line"]
 
 KEYWORDS = ("def", "if", "elif", "else", "while", "loop")
 COMPARATOR_SPELLINGS = {"=": "==", "≥": ">=", "≤": "<="}
+
+CODE = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*"?)*')
+"""A line up to its comment."""
 
 EXPECTED_WORDS = {
     "NAME": "a name",
@@ -73,6 +77,8 @@ class Header:
     place: Piece
     condition: RawCall | None = None
     number: Piece | None = None
+    guessed: bool = False
+    """Its line has a mistake, which has been told; nothing more is to be said of it."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ class LineError:
     width: int
     message: str
     expected: str
-    opens: str | None
+    opens: Header | None
     """The block it was probably meant to open: what is indented below it is no second mistake."""
 
 
@@ -174,27 +180,29 @@ def _piece(token: Token) -> Piece:
 
 def _explain(text: str, error: UnexpectedInput) -> LineError:
     """Lark's complaint in the words of someone who writes programs."""
-    code = text.split("#", 1)[0].rstrip()
+    code = text[: CODE.match(text).end()].rstrip()  # type: ignore[union-attr]  # matches any text
     start, width, message = len(code), 1, "the line is not complete"
     terminals: Iterable[str] = ()
     if isinstance(error, UnexpectedToken):
         terminals = error.accepts or ()
         if error.token.type != "$END":
-            start, width, message = _start(error.token), len(error.token), f"unexpected '{error.token}'"
+            start, width = _start(error.token), len(error.token)
+            message = f"unexpected {_describe(error.token) if width == 1 else quote(error.token)}"
     elif isinstance(error, UnexpectedCharacters):
         terminals = error.allowed or ()
         start = error.pos_in_stream or 0
         message = f"unexpected {_describe(text[start])}"
     expected = _expected(terminals)
     misspelt, keyword = _misspelt_keyword(code)
-    opens = keyword if code.endswith(":") else None
+    opens = Header(keyword, Piece(keyword, 0, 1), guessed=True) if keyword else None
     if misspelt:
-        return LineError(0, len(misspelt), f"unknown statement '{misspelt}': did you mean '{keyword}'?", "", opens)
+        message = f"unknown statement {quote(misspelt)}: did you mean '{keyword}'?"
+        return LineError(0, len(misspelt), message, "", opens)
     return LineError(start, width, message, expected, opens)
 
 
 def _describe(character: str) -> str:
-    return f"'{character}'" if character.isprintable() else f"character {unicodedata.name(character, repr(character))}"
+    return f"'{character}'" if character.isprintable() else unicodedata.name(character, f"U+{ord(character):04X}")
 
 
 def _expected(terminals: Iterable[str]) -> str:
@@ -203,12 +211,14 @@ def _expected(terminals: Iterable[str]) -> str:
 
 
 def _misspelt_keyword(code: str) -> tuple[str, str]:
-    """What stands where a keyword should (`whlie env[gold] > 0:`, `else if ...:`), if so, and the keyword meant."""
+    """What stands where a keyword should (`whlie env[gold] > 0:`, `else if ...:`), and the keyword meant, if any."""
     first = re.split(r"\W", code, maxsplit=1)[0]
     else_if = re.match(r"else\s+if\b", code, re.IGNORECASE)
     if else_if:
         return else_if[0], "elif"
     if first.lower() in KEYWORDS:
         return "", first.lower()
-    close = nearest(first, KEYWORDS) if code.endswith(":") else None
+    if not code.endswith(":"):
+        return "", ""
+    close = nearest(first, ("loop",) if code[len(first) :].startswith("(") else KEYWORDS)
     return (first, close) if close else ("", "if")

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from program_guided.errors import DataError, Problem, ProgramError
+from program_guided.errors import DataError, Problem, ProgramError, quote
 from program_guided.language.checker import Checker
 from program_guided.language.domain import Domain
 from program_guided.language.lines import Header, Line, LineError, Piece, RawCall, read_line
@@ -22,13 +22,14 @@ from program_guided.language.syntax import Block, Call, If, Loop, Node, Program,
 
 __all__ = ["LARGEST_TEXT", "MOST_LOOPS", "MOST_NESTED", "MOST_PROBLEMS", "MOST_ROUTINES", "parse", "read_program"]
 
-LARGEST_TEXT = 100_000
+LARGEST_TEXT = 250_000
 """Characters."""
 MOST_NESTED = 50
 MOST_ROUTINES = 1_000
 """With `loop` counted as often as it repeats."""
 MOST_LOOPS = 1_000
 """The largest n of `loop(n)`."""
+BYTE_ORDER_MARK = "\ufeff"
 MOST_PROBLEMS = 20
 """A text with more mistakes is not read to its end."""
 
@@ -37,16 +38,19 @@ def read_program(path: str | Path, domain: Domain) -> Program:
     """Read a program from a file."""
     source = str(path)
     try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise DataError(f"{source}: cannot be read ({error.strerror}); is the path right?") from None
+        data = Path(path).read_bytes().removeprefix(BYTE_ORDER_MARK.encode("utf-8"))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise DataError(
+            f"{source if source.isprintable() else quote(source)}: cannot be read ({reason}); is the path right?"
+        ) from None
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        column = error.start - data.rfind(b"\n", 0, error.start)
+        before = _split(data[: error.start].decode("utf-8"))
         message = f"byte 0x{data[error.start]:02x} is not UTF-8 text; save the file as UTF-8"
-        raise ProgramError([Problem(line, column, 1, message)], data.decode("utf-8", "replace"), source) from None
+        problem = Problem(len(before), len(before[-1]) + 1, 1, message)
+        raise ProgramError([problem], data.decode("utf-8", "replace"), source) from None
     return parse(text, domain, source)
 
 
@@ -55,10 +59,11 @@ def parse(text: str, domain: Domain, source: str = "<program>") -> Program:
     if len(text) > LARGEST_TEXT:
         message = f"the program has {len(text):,} characters; at most {LARGEST_TEXT:,} are read"
         raise ProgramError([Problem(0, 0, 0, message)], "", source)
+    text = text.removeprefix(BYTE_ORDER_MARK)
     reader = _Reader(domain)
     body: Block = ()
     try:
-        for number, line in enumerate(re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")), start=1):
+        for number, line in enumerate(_split(text), start=1):
             reader.read(line, number)
         body = reader.finish()
     except _Enough:
@@ -67,6 +72,10 @@ def parse(text: str, domain: Domain, source: str = "<program>") -> Program:
         ordered = sorted(reader.problems, key=lambda problem: (problem.line == 0, problem.line, problem.column))
         raise ProgramError(ordered, text, source)
     return Program(body)
+
+
+def _split(text: str) -> list[str]:
+    return re.split(r"\r\n|\r|\n", text)
 
 
 class _Enough(Exception):
@@ -79,8 +88,10 @@ class _Open:
 
     indentation: str | None
     """None until its first line is seen."""
-    keyword: str
+    header: Header
     line: int
+    start: int
+    """Where its header begins in that line."""
     nodes: list[_Draft] = field(default_factory=list)
 
 
@@ -106,8 +117,9 @@ class _Reader:
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
         self.problems: list[Problem] = []
-        self.stack = [_Open("", "", 0)]
+        self.stack = [_Open("", Header("", Piece("", 0, 0)), 0, 0)]
         self.defined = 0
+        self.calls = 0
         self.offsets: dict[int, int] = {}
 
     def report(self, line: int, start: int, width: int, message: str, expected: str = "") -> None:
@@ -128,8 +140,7 @@ class _Reader:
         line = read_line(content)
         if isinstance(line, LineError):
             self.report(number, len(indentation) + line.start, line.width, line.message, line.expected)
-            keyword = Piece(line.opens or "", 0, 1)
-            line = Line((Header(keyword.text, keyword),) if line.opens else (), ())
+            line = Line((line.opens,) if line.opens else (), ())
         self._place(line, number)
 
     def _enter(self, indentation: str, number: int) -> None:
@@ -137,34 +148,43 @@ class _Reader:
         top = self.stack[-1]
         if top.indentation is None:
             outer = next(block.indentation for block in reversed(self.stack) if block.indentation is not None)
-            if indentation != outer and indentation.startswith(outer):
+            if not outer.startswith(indentation):
                 for block in self.stack:
                     block.indentation = indentation if block.indentation is None else block.indentation
+                if not indentation.startswith(outer):
+                    self._report_indentation(number, indentation, outer, "deeper than ")
                 return
             self._report_empty(top)
         levels = [block.indentation or "" for block in self.stack]
         if indentation not in levels:
             # The writer most likely meant the level nearest in width: one slip, one message.
             meant = min(reversed(levels), key=lambda level: abs(len(level) - len(indentation)))
-            mixed = any(" " in one and "\t" in other for one, other in ((indentation, meant), (meant, indentation)))
-            what = "indentation mixes tabs and spaces" if mixed else "unexpected indentation"
-            self.report(number, 0, max(1, len(indentation)), what, f"expected {_describe_indentation(meant)}")
+            self._report_indentation(number, indentation, meant, "")
             indentation = meant
         while self.stack[-1].indentation != indentation:
             self.stack.pop()
+
+    def _report_indentation(self, number: int, indentation: str, meant: str, relation: str) -> None:
+        mixed = any(" " in one and "\t" in other for one, other in ((indentation, meant), (meant, indentation)))
+        what = "indentation mixes tabs and spaces" if mixed else "unexpected indentation"
+        expected = f"expected {relation}{_describe_indentation(meant)}"
+        self.report(number, 0, max(1, len(indentation)), what, expected)
 
     def _report_empty(self, block: _Open) -> None:
         """A header with nothing indented below it."""
         while self.stack[-1].indentation is None:
             self.stack.pop()
-        message = f"nothing is indented below '{block.keyword}'"
-        self.report(block.line, self.offsets[block.line], len(block.keyword), message, "expected an indented block")
+        if not block.header.guessed:
+            keyword = block.header.keyword
+            message = f"nothing is indented below '{keyword}'"
+            self.report(block.line, block.start, len(keyword), message, "expected an indented block")
 
-    def _push(self, header: Header, number: int) -> _Open:
-        if len(self.stack) > MOST_NESTED:
-            self.problems.append(Problem(number, 1, 1, f"blocks are nested more than {MOST_NESTED} deep"))
+    def _push(self, header: Header, number: int, start: int) -> _Open:
+        if len(self.stack) > MOST_NESTED + bool(self.defined):
+            message = f"blocks are nested more than {MOST_NESTED} deep"
+            self.problems.append(Problem(number, start + 1, len(header.keyword), message))
             raise _Enough
-        block = _Open(None, header.keyword, number)
+        block = _Open(None, header, number, start)
         self.stack.append(block)
         return block
 
@@ -173,6 +193,9 @@ class _Reader:
         depth = len(self.stack)
         for header in line.headers:
             self._open(header, number, first=header is line.headers[0])
+        self.calls += len(line.calls)
+        if self.calls > MOST_ROUTINES:
+            self._report_size()
         for call in line.calls:
             self.stack[-1].nodes.append(_Statement(call, number))
         if line.calls:
@@ -184,18 +207,20 @@ class _Reader:
         if header.keyword == "def":
             if self.defined or nodes or len(self.stack) > 1:
                 self.report(number, start, width, "'def' can only open the program")
-            self.defined = number
-        elif not self.domain.control:
+            else:
+                self.defined = number
+        elif not self.domain.control and not header.guessed:
             message = f"'{header.keyword}' is not part of {self.domain.name} programs"
             self.report(number, start, width, message, "expected a call on each line")
-        block = self._push(header, number)
+        block = self._push(header, number, start)
         if header.keyword in ("elif", "else"):
             before = nodes[-1] if nodes and first else None
             parts = before.parts if isinstance(before, _Branching) else []
             if parts and parts[0][0].keyword == "if" and parts[-1][0].keyword != "else":
                 parts.append((header, number, block))
                 return
-            self.report(number, start, width, f"'{header.keyword}' does not follow an 'if' of the same indentation")
+            if not header.guessed:
+                self.report(number, start, width, f"'{header.keyword}' does not follow an 'if' of the same indentation")
         nodes.append(_Branching([(header, number, block)]))
 
     def finish(self) -> Block:
@@ -205,7 +230,7 @@ class _Reader:
         body = self._block(self.stack[0], checker)
         if not body and not self.problems:
             self.problems.append(Problem(0, 0, 0, "the program is empty", "expected at least one routine"))
-        if self.defined and len(self.stack[0].nodes) > 1:
+        if self.defined and len(self.stack[0].nodes) > 1 and not self.problems:
             self.report(self.defined, 0, 3, "statements stand outside of 'def'", "expected them indented below it")
         return body
 
@@ -220,9 +245,12 @@ class _Reader:
             else:
                 nodes += self._branching(draft, checker)
             if checker.routines > MOST_ROUTINES:
-                self.problems.append(Problem(0, 0, 0, f"the program has more than {MOST_ROUTINES:,} routines"))
-                raise _Enough
+                self._report_size()
         return tuple(nodes)
+
+    def _report_size(self) -> None:
+        self.problems.append(Problem(0, 0, 0, f"the program has more than {MOST_ROUTINES:,} routines"))
+        raise _Enough
 
     def _branching(self, draft: _Branching, checker: Checker) -> list[Node]:
         header, number, block = draft.parts[0]

@@ -46,7 +46,7 @@ def advance(table: RoutineTable, pointer: Pointer, answer: bool | None = None) -
     routine = pointer.routine
     if answer is None and table.kind[routine] != Kind.STEP:
         raise ValueError(f"routine {routine} is a condition: it ends with an answer, True or False")
-    column = table.on_false if answer is False else table.on_true
+    column = table.on_true if answer is None or answer else table.on_false
     return Pointer(int(column[routine]), routine)
 
 

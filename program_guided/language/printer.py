@@ -33,7 +33,7 @@ def print_program(program: Program, domain: Domain) -> str:
 def print_call(call: Call, domain: Domain, names: list[str | None] | None = None) -> str:
     """One routine; with `names` (of all calls) its inputs and its result's name too."""
     operation = domain.operation(call.operation)
-    words = [_print_word(word, names or ()) for word in call.words]
+    words = [_print_word(word, names or (), bare=operation.lookup) for word in call.words]
     if operation.lookup:
         return " ".join([f"{call.operation}[{words[0]}]", *words[1:]])
     inputs = [_print_input(number, names) for number in call.inputs] if names is not None else []
@@ -84,9 +84,9 @@ def _print_input(number: int, names: list[str | None]) -> str:
     return name if name and names.count(name) == 1 else f"[{number + 1}]"
 
 
-def _print_word(word: Word, names: Sequence[str | None]) -> str:
-    """A word as it is where that can only be read as this word, else in quotes."""
+def _print_word(word: Word, names: Sequence[str | None], bare: bool) -> str:
+    """A word as it is where that can only be read as this word, else in quotes; `bare`: comparisons stand alone."""
     text = str(word)
-    if (PLAIN.fullmatch(text) and text.lower() not in names) or text in COMPARATORS:
+    if (PLAIN.fullmatch(text) and text.lower() not in names) or (bare and text in COMPARATORS):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

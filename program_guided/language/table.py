@@ -87,10 +87,11 @@ class RoutineTable:
 
     @cached_property
     def word_ids(self) -> NDArray[np.int16]:
-        """(n, L) the words as numbers of the domain's vocabulary, 0 where there is none."""
+        """(n, L) the words as numbers of the domain's vocabulary, 0 where there is none (and for free text)."""
         ids = np.zeros((len(self), self.domain.routine_width), np.int16)
         for row, words in enumerate(self.words):
-            ids[row, : len(words)] = [self.domain.word_index[str(word)] for word in words]
+            ids[row, : len(words)] = [self.domain.word_index.get(str(word), 0) for word in words]
+        ids.flags.writeable = False
         return ids
 
     @cached_property

@@ -39,6 +39,8 @@ MOST_ROUTINES = 96
 """Rows of an observed routine table; enough for programs of 200 tokens and more."""
 FLOW = 3
 UNKNOWN, READY, IMPOSSIBLE = 0, 1, 2
+MOST_REDRAWS = 10_000
+NO_WORLD = -2
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def _show_program(worlds: Worlds, i: int, programs: ProgramSet, view: View) -> N
 def _reset(worlds: Worlds, i: int, programs: ProgramSet, pool: Pool, view: View, random: NDArray[np.uint64]) -> int:
     """Begin a new episode: draw a program and one of its worlds, again if there is no such world. A world that has not
     been made yet is asked for by its row of the pool (else -1), and the draw is taken back."""
-    while True:
+    for _ in range(MOST_REDRAWS):
         before = random[i]
         program = pool.offered[draw(random, i, len(pool.offered))]
         slot = program * pool.variants + draw(random, i, pool.variants)
@@ -128,12 +130,12 @@ def _reset(worlds: Worlds, i: int, programs: ProgramSet, pool: Pool, view: View,
             random[i] = before
             return int(slot)
         if pool.state[slot] == READY:
-            break
-    copy_world(pool.worlds, slot, worlds, i)
-    begin(worlds, i, programs, program)
-    _show_program(worlds, i, programs, view)
-    _show_mask(worlds, i, programs, view)
-    return NONE
+            copy_world(pool.worlds, slot, worlds, i)
+            begin(worlds, i, programs, program)
+            _show_program(worlds, i, programs, view)
+            _show_mask(worlds, i, programs, view)
+            return NONE
+    return NO_WORLD
 
 
 @compiled
@@ -151,6 +153,8 @@ def _reset_where(
     for i in range(len(where)):
         if where[i]:
             slot = _reset(worlds, i, programs, pool, view, random)
+            if slot == NO_WORLD:
+                return NO_WORLD
             where[i] = slot != NONE
             if slot != NONE:
                 wanted[count] = slot
@@ -245,6 +249,8 @@ class Batch:
             missing = _reset_where(
                 self._over, self._wanted, self.worlds, self.programs, self._pool, self.view, self._random
             )
+            if missing == NO_WORLD:
+                raise WorldError("a new episode cannot begin: no world was found for any of the programs")
             self._make(np.unique(self._wanted[:missing]))
 
     def _make(self, slots: NDArray[np.int64]) -> None:
@@ -297,6 +303,11 @@ class Batch:
     def outcome(self) -> NDArray[np.int8]:
         """An `Outcome` for each world."""
         return self.worlds.outcome
+
+    @property
+    def reward(self) -> NDArray[np.float64]:
+        """+1 in the step that finishes a program, else 0."""
+        return ((self.outcome == Outcome.FINISHED) & ~self._over).astype(np.float64)
 
     @property
     def terminated(self) -> NDArray[np.bool_]:

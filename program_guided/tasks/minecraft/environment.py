@@ -24,6 +24,7 @@ environment: its text; many: its number in the split).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
@@ -38,7 +39,7 @@ from program_guided.tasks.minecraft.domain import ACTIONS
 from program_guided.tasks.minecraft.observation import observation_space, observe
 from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
 from program_guided.tasks.minecraft.rules import TIME_LIMIT, Outcome
-from program_guided.tasks.minecraft.scenario import Scenario, read_scenario
+from program_guided.tasks.minecraft.scenario import read_scenario, whole_number
 from program_guided.tasks.minecraft.snapshots import snapshot
 from program_guided.tasks.minecraft.splits import load_split
 
@@ -76,6 +77,7 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
         self._default = {"split": split} if program is None else {"program": program}
         self._batch: Batch | None = None
         self._batch_of: tuple[Entry, ...] = ()
+        self._begun = False
         self.render_mode = render_mode
         self.observation_space: gymnasium.spaces.Dict = observation_space(sides[1], most_routines)  # type: ignore[assignment]
         self.action_space = gymnasium.spaces.Discrete(len(ACTIONS))
@@ -84,7 +86,7 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
     @property
     def batch(self) -> Batch:
         """The world behind the environment."""
-        if self._batch is None:
+        if self._batch is None or not self._begun:
             raise WorldError("call reset() first")
         return self._batch
 
@@ -98,19 +100,19 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
         chosen = given if given.get("program") is not None or given.get("split") is not None else given | self._default
         scenario = read_scenario(chosen, world_seed)
         assert scenario.entries is not None
-        self._batch = self._batch_for(scenario.entries)
-        self._batch.seed(world_seed)
+        batch = self._batch_for(scenario.entries, require_worlds=scenario.cells is None)
+        batch.seed(world_seed)
         if scenario.index is None:
-            self._batch.reset()
-        scenario.put(self._batch, 0)
-        self._last_action = ""
+            batch.reset()
+        scenario.put(batch, 0)
+        self._begun, self._last_action = True, ""
         return self._observe(), self._info() | {"program": self._entry().text}
 
-    def _batch_for(self, entries: tuple[Entry, ...]) -> Batch:
+    def _batch_for(self, entries: tuple[Entry, ...], require_worlds: bool) -> Batch:
         """The same worlds as before as long as the programs are the same."""
         if self._batch is None or self._batch_of is not entries:
+            self._batch = Batch(entries, 1, require_worlds=require_worlds, **self._settings)  # type: ignore[arg-type]
             self._batch_of = entries
-            return Batch(entries, 1, **self._settings)  # type: ignore[arg-type]
         return self._batch
 
     def _entry(self) -> Entry:
@@ -119,11 +121,14 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """One time step."""
         batch = self.batch
-        if not 0 <= int(action) < len(ACTIONS):
-            raise WorldError(f"action {action}: an action is a number from 0 to {len(ACTIONS) - 1}")
-        batch.step(np.array([action], np.int64))
-        self._last_action = ACTIONS[int(action)]
-        reward = float(batch.outcome[0] == Outcome.FINISHED)
+        number = whole_number(
+            "action", action.item() if isinstance(action, np.ndarray) and action.ndim == 0 else action
+        )
+        if not 0 <= number < len(ACTIONS):
+            raise WorldError(f"action {number}: an action is a number from 0 to {len(ACTIONS) - 1}")
+        batch.step(np.array([number], np.int64))
+        self._last_action = ACTIONS[number]
+        reward = float(batch.reward[0])
         return self._observe(), reward, bool(batch.terminated[0]), bool(batch.truncated[0]), self._info()
 
     def action_masks(self) -> NDArray[np.bool_]:
@@ -195,6 +200,7 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         }
         self.batch = Batch(entries, num_envs, **self._settings)  # type: ignore[arg-type]
         self._everywhere = np.ones(num_envs, np.bool_)
+        self._begun = False
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -203,64 +209,87 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         if isinstance(seed, list):
             raise WorldError("give one seed; every world derives its own from it and from its number")
         super().reset(seed=seed)
-        if seed is not None:
-            self.batch.seed(seed)
+        if seed is not None or not self._begun:
+            self.batch.seed(int(self.np_random.integers(_LARGEST_SEED)) if seed is None else seed)
         given = dict(options or {})
-        where = given.pop("reset_mask", None)
+        where = self._mask(given.pop("reset_mask", None))
         if given:
-            self._arrange(given, self._everywhere if where is None else where)
+            self._arrange(given, where)
         else:
             self.batch.reset(where)
+        self._begun = True
         return self._observe(), self._infos() | self._information("program", self.batch.worlds.program.copy())
+
+    def _mask(self, mask: Any) -> NDArray[np.bool_]:
+        if mask is None:
+            return self._everywhere
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
+            raise WorldError(f"reset_mask: {mask!r} is not an array of {self.num_envs} Booleans")
+        return mask
 
     def _arrange(self, options: dict[str, Any], where: NDArray[np.bool_]) -> None:
         """Set up worlds as asked; `index` may be one number or one for each world."""
-        numbers = options.pop("index", None)
+        indices = self._indices(options)
         scenario = read_scenario(options, int(self.np_random.integers(_LARGEST_SEED)))
         if scenario.entries is not None and scenario.entries is not self._entries:
             if not where.all():
-                raise WorldError("other programs can only be given to all worlds at once (no reset_mask)")
+                raise WorldError("reset_mask: other programs can only be given to all worlds at once")
+            settings = self._settings | {"require_worlds": scenario.cells is None}
+            self.batch = Batch(scenario.entries, self.num_envs, **settings)  # type: ignore[arg-type]
             self._entries = scenario.entries
-            self.batch = Batch(scenario.entries, self.num_envs, **self._settings)  # type: ignore[arg-type]
             self.batch.seed(int(self.np_random.integers(_LARGEST_SEED)))
-        self.batch.reset(where)
-        indices = np.broadcast_to(-1 if numbers is None else np.asarray(numbers), self.num_envs)
+        if scenario.index is None:
+            self.batch.reset(where)
         for world in np.flatnonzero(where):
-            index = scenario.index if numbers is None else int(indices[world])
-            if index is not None and not 0 <= index < len(self.batch.entries):
-                raise WorldError(f"index {index}: there are {len(self.batch.entries)} programs, from 0")
-            Scenario(None, index, scenario.variant, scenario.cells, scenario.agent, scenario.inventory).put(
-                self.batch, int(world)
-            )
+            index = scenario.index if indices is None else indices[world]
+            if index is not None and not 0 <= index < len(self._entries):
+                raise WorldError(f"index {index}: there are {len(self._entries)} programs, from 0")
+            replace(scenario, index=index).put(self.batch, int(world))
+
+    def _indices(self, options: dict[str, Any]) -> list[int] | None:
+        """An index for each world, taken out of the options; None where there is not one for each."""
+        given = options.get("index")
+        if not isinstance(given, list | tuple | np.ndarray):
+            return None
+        numbers = np.asarray(given)
+        if numbers.shape != (self.num_envs,) or not np.issubdtype(numbers.dtype, np.integer):
+            raise WorldError(f"index: {given!r} is neither a whole number nor {self.num_envs} of them")
+        options["index"] = int(numbers[0])
+        return [int(number) for number in numbers]
 
     def step(
         self, actions: NDArray[np.int64]
     ) -> tuple[Observation, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """One time step of every world; worlds that are over begin anew as `autoreset_mode` says."""
-        batch = self.batch
-        chosen = np.ascontiguousarray(actions, np.int64)
+        batch, chosen = self.batch, self._read_actions(actions)
         if self.autoreset_mode == AutoresetMode.NEXT_STEP:
             before = batch.outcome != Outcome.RUNNING
             batch.step_or_reset(chosen)
-            reward = (batch.outcome == Outcome.FINISHED).astype(np.float64)
             infos = self._infos()
             if before.any():
                 infos |= self._information("program", batch.worlds.program.copy(), before)
-            return self._observe(), reward, batch.terminated, batch.truncated, infos
+            return self._observe(), batch.reward, batch.terminated, batch.truncated, infos
         batch.step(chosen)
-        reward, terminated, truncated = (
-            (batch.outcome == Outcome.FINISHED).astype(np.float64),
-            batch.terminated,
-            batch.truncated,
-        )
-        infos = self._infos()
-        over = terminated | truncated
+        reward, terminated, truncated = batch.reward, batch.terminated, batch.truncated
+        infos, over = self._infos(), terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and over.any():
             final = self._information("final_obs", self._final(over), over)
+            final |= self._information("final_info", self._infos(over, copy=True), over)
             batch.reset(over)
-            infos = infos | final | self._information("final_info", np.full(self.num_envs, None), over)
-            infos["action_mask"] = batch.view.mask.copy()
+            infos = self._infos() | self._information("program", batch.worlds.program.copy(), over) | final
         return self._observe(), reward, terminated, truncated, infos
+
+    def _read_actions(self, actions: Any) -> NDArray[np.int64]:
+        if not self._begun:
+            raise WorldError("call reset() first")
+        given = np.asarray(actions)
+        if given.shape != (self.num_envs,) or not np.issubdtype(given.dtype, np.integer):
+            told = f"actions of shape {given.shape} and type {given.dtype}"
+            raise WorldError(f"{told}: one whole number for each of {self.num_envs} worlds is needed")
+        chosen = np.ascontiguousarray(given, np.int64)
+        if chosen.min() < 0 or chosen.max() >= len(ACTIONS):
+            raise WorldError(f"an action is a number from 0 to {len(ACTIONS) - 1}")
+        return chosen
 
     def _final(self, over: NDArray[np.bool_]) -> NDArray[Any]:
         """The last observation of the worlds that are over, which a new episode would overwrite."""
@@ -281,14 +310,14 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         observation = observe(self.batch)
         return {key: value.copy() for key, value in observation.items()} if self.copy else observation
 
-    def _information(self, name: str, values: NDArray[Any], where: NDArray[np.bool_] | None = None) -> dict[str, Any]:
+    def _information(self, name: str, values: Any, where: NDArray[np.bool_] | None = None) -> dict[str, Any]:
         """One entry of Gymnasium's vector infos: the values, and in which worlds they mean something."""
         return {name: values, f"_{name}": self._everywhere if where is None else where}
 
-    def _infos(self) -> dict[str, Any]:
-        batch = self.batch
+    def _infos(self, where: NDArray[np.bool_] | None = None, copy: bool | None = None) -> dict[str, Any]:
+        batch, copying = self.batch, self.copy if copy is None else copy
         return (
-            self._information("action_mask", batch.view.mask.copy() if self.copy else batch.view.mask)
-            | self._information("ended_routine", batch.ended.copy() if self.copy else batch.ended)
-            | self._information("outcome", batch.outcome.copy())
+            self._information("action_mask", batch.view.mask.copy() if copying else batch.view.mask, where)
+            | self._information("ended_routine", batch.ended.copy() if copying else batch.ended, where)
+            | self._information("outcome", batch.outcome.copy(), where)
         )

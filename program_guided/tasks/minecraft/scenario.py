@@ -25,17 +25,21 @@ from numpy.typing import NDArray
 from program_guided.errors import WorldError
 from program_guided.language.domain import unknown
 from program_guided.language.parser import parse
-from program_guided.language.syntax import Program
+from program_guided.language.printer import print_program
+from program_guided.language.syntax import Program, calls
 from program_guided.tasks.minecraft.batch import Batch, Entry
-from program_guided.tasks.minecraft.domain import DOMAIN, KINDS, OBJECTS, SMALLEST_SIDE, THINGS
+from program_guided.tasks.minecraft.domain import DOMAIN, KINDS, LARGEST_SIDE, OBJECTS, SMALLEST_SIDE, THINGS
 from program_guided.tasks.minecraft.generator import recount
 from program_guided.tasks.minecraft.rules import WALKABLE, Cell
 from program_guided.tasks.minecraft.splits import load_split
+from program_guided.tasks.minecraft.state import Worlds
 
-__all__ = ["SYMBOLS", "Scenario", "read_scenario"]
+__all__ = ["SYMBOLS", "Scenario", "read_scenario", "whole_number"]
 
 SYMBOLS = dict(zip(THINGS, ".#~=$gwistcr", strict=True))
 AGENT = "@"
+MOST_GIVEN = 99
+_BY_SYMBOL = {symbol: kind for kind, symbol in SYMBOLS.items()}
 _OPTIONS = ("program", "split", "index", "variant", "map", "agent", "inventory")
 
 
@@ -53,95 +57,141 @@ class Scenario:
     inventory: NDArray[np.int16] | None
 
     def put(self, batch: Batch, i: int) -> None:
-        """Set up world i of a batch; what the scenario does not say stays as it was drawn."""
+        """Set up world i of a batch; what the scenario does not say stays as it was drawn. Refused, it changes nothing
+        that a later step would trip over."""
         worlds = batch.worlds
-        if self.index is not None and self.cells is None:
-            batch.place(i, self.index, self.variant)
         if self.cells is not None:
-            side, room = len(self.cells), worlds.cells.shape[1]
-            if side > room:
-                raise WorldError(
-                    f"the map's side is {side}, the environment's largest is {room}: give sides=(5, {side})"
-                )
-            worlds.cells[i] = Cell.OUTSIDE
-            worlds.cells[i, :side, :side] = self.cells
-            worlds.side[i] = side
-            worlds.inventory[i] = 0
-            worlds.agent[i] = self._free_cell() if self.agent is None else self.agent
-            recount(worlds, i)
-        elif self.agent is not None:
+            self._draw_map(worlds, i)
+        elif self.index is not None:
+            batch.place(i, self.index, self.variant)
+        if self.agent is not None:
+            row, column = self.agent
+            if max(row, column) >= worlds.side[i] or not WALKABLE[worlds.cells[i, row, column]]:
+                raise WorldError(f"the agent cannot stand at ({column + 1}, {row + 1})")
             worlds.agent[i] = self.agent
         if self.inventory is not None:
             worlds.inventory[i] = self.inventory
-        row, column = worlds.agent[i]
-        if max(row, column) >= worlds.side[i] or not WALKABLE[worlds.cells[i, row, column]]:
-            raise WorldError(f"the agent cannot stand at ({column + 1}, {row + 1})")
         batch.begin(i, int(worlds.program[i]) if self.index is None else self.index)
 
-    def _free_cell(self) -> tuple[int, int]:
+    def _draw_map(self, worlds: Worlds, i: int) -> None:
         assert self.cells is not None
+        side, room = len(self.cells), worlds.cells.shape[1]
+        if side > room:
+            raise WorldError(f"the map's side is {side}, the environment's largest is {room}: give sides=(5, {side})")
         free = np.argwhere(WALKABLE[self.cells])
         if len(free) == 0:
             raise WorldError("the map has no cell on which the agent can stand")
-        return int(free[0, 0]), int(free[0, 1])
+        worlds.cells[i] = Cell.OUTSIDE
+        worlds.cells[i, :side, :side] = self.cells
+        worlds.side[i] = side
+        worlds.agent[i] = free[0]
+        worlds.inventory[i] = 0
+        recount(worlds, i)
 
 
 def read_scenario(options: Mapping[str, Any], seed: int) -> Scenario:
-    """Read options; `seed` is that of a given program's worlds."""
+    """Read options; `seed` is that of a given program's worlds. An option that is None counts as left out."""
     for name in options:
         if name not in _OPTIONS:
-            raise WorldError(f"{unknown('option', name, _OPTIONS)} (there are {', '.join(_OPTIONS)})")
-    entries = _entries(options, seed)
-    index = options.get("index")
-    if options.get("program") is not None:
+            raise WorldError(f"{unknown('option', str(name), _OPTIONS)} (there are {', '.join(_OPTIONS)})")
+    given = {name: value for name, value in options.items() if value is not None}
+    entries = _entries(given, seed)
+    index = whole_number("index", given["index"]) if "index" in given else None
+    if "program" in given:
+        if index:
+            raise WorldError(f"index {index}: a given program is the only one there is, with index 0")
         index = 0
     if index is not None and entries is not None and not 0 <= index < len(entries):
         raise WorldError(f"index {index}: the split has {len(entries)} entries, from 0 to {len(entries) - 1}")
-    cells, agent = (None, None) if options.get("map") is None else _read_map(options["map"])
-    if options.get("agent") is not None:
-        x, y = options["agent"]
-        if min(x, y) < 1:
-            raise WorldError(f"agent ({x}, {y}): x and y count from 1")
-        agent = (y - 1, x - 1)
-    inventory = None if options.get("inventory") is None else _read_inventory(options["inventory"])
-    return Scenario(entries, index, int(options.get("variant", 0)), cells, agent, inventory)
+    if "variant" in given and index is None:
+        raise WorldError("variant: of which program? Give an index or a program too")
+    cells, agent = _read_map(given["map"]) if "map" in given else (None, None)
+    agent = _read_agent(given["agent"]) if "agent" in given else agent
+    inventory = _read_inventory(given["inventory"]) if "inventory" in given else None
+    return Scenario(entries, index, whole_number("variant", given.get("variant", 0)), cells, agent, inventory)
 
 
-def _entries(options: Mapping[str, Any], seed: int) -> tuple[Entry, ...] | None:
-    program = options.get("program")
+def whole_number(name: str, value: object) -> int:
+    """A value that must be a whole number; `name` is what the user calls it."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise WorldError(f"{name} {value}: not a whole number")
+    return int(value)
+
+
+def _is_list(value: object) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, bytes)
+
+
+def _entries(given: Mapping[str, Any], seed: int) -> tuple[Entry, ...] | None:
+    program = given.get("program")
     if program is not None:
-        parsed = program if isinstance(program, Program) else parse(str(program), DOMAIN)
-        return (Entry(parsed, seed),)
-    return load_split(str(options["split"])) if options.get("split") is not None else None
+        text = print_program(program, DOMAIN) if isinstance(program, Program) and _is_known(program) else str(program)
+        return (Entry(parse(text, DOMAIN, "program"), seed),)
+    return load_split(str(given["split"])) if "split" in given else None
 
 
-def _read_map(given: str | Sequence[Sequence[str]]) -> tuple[NDArray[np.int8], tuple[int, int] | None]:
+def _is_known(program: Program) -> bool:
+    for call in calls(program.body):
+        if call.operation not in DOMAIN.index:
+            raise WorldError(f"program: {unknown('operation', call.operation, DOMAIN.index)}")
+        if len(call.words) != len(DOMAIN.operation(call.operation).parameters):
+            raise WorldError(f"program: {call.operation} with {len(call.words)} words")
+    return True
+
+
+def _read_agent(given: object) -> tuple[int, int]:
+    """Row and column of (x, y)."""
+    if isinstance(given, str) or not _is_list(given) or len(given) != 2:  # type: ignore[arg-type]
+        raise WorldError(f"agent: {given!r} is not a place (x, y)")
+    x, y = (whole_number("agent", number) for number in given)  # type: ignore[attr-defined]
+    if not (1 <= x <= LARGEST_SIDE and 1 <= y <= LARGEST_SIDE):
+        raise WorldError(f"agent ({x}, {y}): x and y are from 1 to the map's side")
+    return y - 1, x - 1
+
+
+def _read_map(given: object) -> tuple[NDArray[np.int8], tuple[int, int] | None]:
     """Cells of a map, and where it shows the agent."""
-    rows = [list(line.strip()) for line in given.strip().splitlines()] if isinstance(given, str) else list(given)
-    if not rows or any(len(row) != len(rows) for row in rows):
+    rows: Any = [list(line.strip()) for line in given.strip().splitlines()] if isinstance(given, str) else given
+    if not _is_list(rows):
+        raise WorldError(f"map: {given!r} is neither a text nor rows of cells")
+    if not all(_is_list(row) for row in rows):
+        raise WorldError("map: a row is a text of symbols or a list of cells")
+    if len(rows) == 0 or any(len(row) != len(rows) for row in rows):
         raise WorldError(f"a map is square: {len(rows)} rows of {len(rows)} cells, not {[len(row) for row in rows]}")
-    if len(rows) < SMALLEST_SIDE:
-        raise WorldError(f"a map's side is at least {SMALLEST_SIDE}, not {len(rows)}")
-    by_symbol = {symbol: kind for kind, symbol in SYMBOLS.items()}
+    if not SMALLEST_SIDE <= len(rows) <= LARGEST_SIDE:
+        least = f"a map's side is at least {SMALLEST_SIDE} and at most {LARGEST_SIDE}"
+        raise WorldError(f"{least}, not {len(rows)}")
     cells, agent = np.zeros((len(rows), len(rows)), np.int8), None
     for row, line in enumerate(rows):
         for column, symbol in enumerate(line):
-            if symbol == AGENT:
+            place = f"map, row {row + 1}, column {column + 1}"
+            if isinstance(symbol, str) and symbol == AGENT:
+                if agent is not None:
+                    raise WorldError(f"{place}: a second agent")
                 agent, symbol = (row, column), SYMBOLS["flat"]
-            kind = by_symbol.get(symbol, symbol)
-            if kind not in THINGS:
-                known = f"a symbol ({' '.join(SYMBOLS.values())} {AGENT}) or a name ({', '.join(THINGS)})"
-                raise WorldError(f"map, row {row + 1}, column {column + 1}: '{symbol}' is not {known}")
-            cells[row, column] = KINDS.index(kind)
+            cells[row, column] = _read_cell(symbol, place)
     return cells, agent
 
 
-def _read_inventory(given: Mapping[str, int]) -> NDArray[np.int16]:
+def _read_cell(symbol: object, place: str) -> int:
+    kind = _BY_SYMBOL.get(symbol, symbol) if isinstance(symbol, str) else None
+    if kind not in THINGS:
+        known = f"a symbol ({' '.join(SYMBOLS.values())} {AGENT}) or a name ({', '.join(THINGS)})"
+        raise WorldError(f"{place}: {symbol!r} is not {known}")
+    return KINDS.index(kind)
+
+
+def _read_inventory(given: object) -> NDArray[np.int16]:
+    if not isinstance(given, Mapping):
+        raise WorldError(f"inventory: {given!r} does not say how many of what, as in {{'wood': 2}}")
     inventory = np.zeros(len(OBJECTS), np.int16)
-    for thing, count in given.items():
+    for thing, number in given.items():
         if thing not in OBJECTS:
-            raise WorldError(f"inventory: {unknown('object', thing, OBJECTS)}")
-        if not 0 <= count <= 99:
-            raise WorldError(f"inventory: {count} {thing}; a count is from 0 to 99")
+            raise WorldError(f"inventory: {unknown('object', str(thing), OBJECTS)}")
+        count = whole_number("inventory", number)
+        if not 0 <= count <= MOST_GIVEN:
+            raise WorldError(f"inventory: {count} {thing}; a count is from 0 to {MOST_GIVEN}")
         inventory[OBJECTS.index(thing)] = count
     return inventory

@@ -40,18 +40,16 @@ def split_name(name: str) -> str:
     return name
 
 
-@cache
 def load_split(name: str, folder: Path = SPLITS_FOLDER) -> tuple[Entry, ...]:
-    """The entries of a split, checked against the index that was written with them."""
-    name = split_name(name)
-    index = json.loads(_read(folder / "index.json"))
-    if index.get("domain_version") != DOMAIN.version:
-        raise DataError(
-            f"{folder}: made for version {index.get('domain_version')} of the world, this is {DOMAIN.version}"
-        )
+    """The entries of a split, checked against the index that was written with them; the same object every time."""
+    return _load(split_name(name), folder)
+
+
+@cache
+def _load(name: str, folder: Path) -> tuple[Entry, ...]:
     path = folder / f"{name}.jsonl"
     data = _read(path)
-    if hashlib.sha256(data).hexdigest() != index["splits"][name]["sha256"]:
+    if hashlib.sha256(data).hexdigest() != _checksum(folder, name):
         raise DataError(f"{path}: is not the file that was built; run 'proto dataset build minecraft' to restore it")
     records = [json.loads(line) for line in data.decode("utf-8").splitlines()]
     return tuple(Entry(parse(record["program"], DOMAIN), record["seed"]) for record in records)
@@ -68,6 +66,19 @@ def encode(splits: dict[str, Sequence[Entry]]) -> dict[str, bytes]:
         },
     }
     return {**files, "index.json": (json.dumps(index, indent=2) + "\n").encode("utf-8")}
+
+
+def _checksum(folder: Path, name: str) -> str:
+    """What the index says of a split."""
+    path = folder / "index.json"
+    try:
+        index = json.loads(_read(path))
+        version, checksum = index["domain_version"], str(index["splits"][name]["sha256"])
+    except (ValueError, KeyError, TypeError):
+        raise DataError(f"{path}: is damaged; run 'proto dataset build minecraft' to restore it") from None
+    if version != DOMAIN.version:
+        raise DataError(f"{folder}: made for version {version} of the world, this is {DOMAIN.version}")
+    return checksum
 
 
 def _encode(entries: Sequence[Entry]) -> bytes:
