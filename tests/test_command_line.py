@@ -96,7 +96,7 @@ def test_a_random_agent_says_why_it_failed():
 WRONG = {
     "no such program": (["run", "nowhere.prg"], "nowhere.prg"),
     "no such map": (["run", EXAMPLES / "bridge.prg", "--map", "nowhere.txt"], "nowhere.txt"),
-    "no such folder": (["run", EXAMPLES / "bridge.prg", "--gif", "no/such/folder/x.gif"], "folder"),
+    "a file for a folder": (["run", EXAMPLES / "bridge.prg", "--gif", EXAMPLES / "bridge.prg" / "x.gif"], "x.gif"),
     "no such object": (["run", EXAMPLES / "bridge.prg", "--inventory", "glod", "1"], "did you mean 'gold'"),
     "no such split": (["evaluate", "--split", "longr"], "did you mean 'longer'"),
     "a program with mistakes": (["run", EXAMPLES / "mistakes.prg.txt"], "did you mean 'gold'"),

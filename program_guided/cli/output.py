@@ -13,7 +13,7 @@ from typing import Any
 from program_guided import __version__
 from program_guided.errors import DataError
 
-__all__ = ["print_json", "provenance", "save_json", "write_atomically"]
+__all__ = ["make_folder_of", "print_json", "provenance", "save_json", "write_atomically"]
 
 
 def print_json(figures: dict[str, Any]) -> None:
@@ -43,14 +43,22 @@ def save_json(figures: dict[str, Any], path: Path) -> None:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write under another name, then rename: a reader sees the old file or the new one, never a part."""
+    make_folder_of(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_bytes(data)
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise DataError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def make_folder_of(path: Path) -> None:
+    """Make the folder that a file is to be written to."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {path.parent} cannot be a folder ({error.strerror})") from None
 
 
 def _commit() -> str | None:

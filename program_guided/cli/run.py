@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import tyro
 
-from program_guided.cli.output import print_json
+from program_guided.cli.output import make_folder_of, print_json
 
 if TYPE_CHECKING:
     from program_guided.tasks.minecraft.batch import Batch
@@ -59,8 +59,10 @@ class Run:
             from program_guided.tasks.minecraft.pictures.picture import save_gif, save_png
 
             if self.gif is not None:
+                make_folder_of(self.gif)
                 save_gif(moments, self.gif)
             if self.png is not None:
+                make_folder_of(self.png)
                 save_png(last, self.png)
             if not self.json:
                 print("wrote", " and ".join(str(path) for path in (self.gif, self.png) if path is not None))
