@@ -814,3 +814,48 @@ def test_an_environment_of_one_program_draws_new_worlds_for_it():
     observations, infos = environments.reset(seed=0)
     assert not infos["program"].any()
     assert len({cells.tobytes() for cells in observations["map"]}) > 8
+
+
+# What a reset leaves behind ------------------------------------------------------------------------------------------
+
+
+def test_many_worlds_return_to_their_own_split_when_nothing_is_asked():
+    environments = gymnasium.make_vec(NAME, num_envs=3, split="train")
+    environments.reset(seed=0, options={"split": "test", "index": 0})
+    assert len(environments.unwrapped.batch.entries) == SIZES["test"]
+    environments.reset()
+    assert len(environments.unwrapped.batch.entries) == SIZES["train"]
+
+
+def test_new_episodes_begin_in_the_map_that_was_given_with_the_program():
+    environments = gymnasium.make_vec(NAME, num_envs=2)
+    given = {"program": "while agent[gold] < 9: mine(gold)", "map": "@gggg\nggggg\nggggg\n.....\n....."}
+    first, _ = environments.reset(seed=0, options=given)
+    for _ in range(100):
+        best, _ = environments.unwrapped.batch.best_actions()
+        observation, _, terminated, *_ = environments.step(best.argmax(axis=1))
+        if terminated.all():
+            break
+    observation, *_ = environments.step(np.zeros(2, np.int64))
+    assert (observation["map"] == first["map"]).all()
+
+
+def test_a_refused_index_changes_no_world():
+    environments = gymnasium.make_vec(NAME, num_envs=2)
+    environments.reset(seed=0)
+    before = environments.unwrapped.batch.worlds.program.copy()
+    with pytest.raises(WorldError, match="index 9999"):
+        environments.reset(options={"index": [3, 9999]})
+    assert (environments.unwrapped.batch.worlds.program == before).all()
+
+
+@pytest.mark.parametrize(
+    "settings", [{"render_mode": "nonsense"}, {"time_limit": 0}, {"sides": (3, 8)}, {"variants": 0}]
+)
+def test_settings_that_make_no_sense_are_refused(settings):
+    with pytest.raises(WorldError):
+        MinecraftEnv(**settings).reset()
+    with pytest.raises(WorldError):
+        MinecraftVectorEnv(2, **settings)
+    with pytest.raises(WorldError, match="worlds"):
+        MinecraftVectorEnv(0)

@@ -152,7 +152,7 @@ WRONG = [
     ("place(iron, 1, 99999999999)", "1:16", "99999999999", "is out of range"),
     ("if env[gold] > 100: mine(gold)", "1:16", "100", "number 100 is out of range"),
     ("if env[gold] > -1: mine(gold)", "1:16", "-1", "number -1 is out of range"),
-    ("if env[gold] > ٣: mine(gold)", "1:16", "٣", "number '٣' is not a number"),
+    ("if env[gold] > ٣: mine(gold)", "1:16", "٣", "unexpected '٣'"),
     ("loop(0): mine(gold)", "1:6", "0", "cannot loop 0 times"),
     ("loop(-2): mine(gold)", "1:6", "-2", "cannot loop -2 times"),
     (f"loop({MOST_LOOPS + 1}): mine(gold)", "1:6", "1001", "cannot loop 1001 times"),

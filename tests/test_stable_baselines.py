@@ -3,6 +3,7 @@
 import warnings
 
 import gymnasium
+import pytest
 import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_checker import check_env
@@ -11,6 +12,15 @@ import program_guided  # noqa: F401  # registers the environments
 
 NAME = "ProgramGuided/Minecraft-v0"
 STEPS = 20_000
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """So small a network is slower on several, and other tests may be running beside this one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def ppo(environment):

@@ -1,7 +1,9 @@
 """One language for all tasks: text -> syntax tree -> routine table -> pointer. Needs no torch and no numba.
 
-from program_guided.language import compile_program, parse
-table = compile_program(parse(text, DOMAIN), DOMAIN)
+    from program_guided.language import compile_program, parse
+    table = compile_program(parse(text, DOMAIN), DOMAIN)
+
+docs/language.md is the guide.
 """
 
 from program_guided.errors import Problem, ProgramError

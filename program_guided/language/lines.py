@@ -24,6 +24,7 @@ from program_guided.language.domain import listed, nearest
 __all__ = ["Header", "Line", "LineError", "Piece", "RawCall", "read_line"]
 
 KEYWORDS = ("def", "if", "elif", "else", "while", "loop")
+LONGEST_REMEMBERED = 200
 COMPARATOR_SPELLINGS = {"=": "==", "≥": ">=", "≤": "<="}
 
 CODE = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*"?)*')
@@ -101,9 +102,17 @@ class LineError:
     """The block it was probably meant to open: what is indented below it is no second mistake."""
 
 
-@lru_cache(maxsize=1 << 16)
 def read_line(text: str) -> Line | LineError:
     """Read one line, without its indentation."""
+    return _remember(text) if len(text) <= LONGEST_REMEMBERED else _read(text)
+
+
+@lru_cache(maxsize=1 << 14)
+def _remember(text: str) -> Line | LineError:
+    return _read(text)
+
+
+def _read(text: str) -> Line | LineError:
     try:
         line: Line = _parser().parse(text)  # type: ignore[assignment]  # the transformer's result
         return line
@@ -220,5 +229,6 @@ def _misspelt_keyword(code: str) -> tuple[str, str]:
         return "", first.lower()
     if not code.endswith(":"):
         return "", ""
-    close = nearest(first, ("loop",) if code[len(first) :].startswith("(") else KEYWORDS)
+    called = code[len(first) :].lstrip().startswith(("(", "["))
+    close = nearest(first, ("loop",) if called else KEYWORDS)
     return (first, close) if close else ("", "if")

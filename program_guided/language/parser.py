@@ -22,7 +22,7 @@ from program_guided.language.syntax import Block, Call, If, Loop, Node, Program,
 
 __all__ = ["LARGEST_TEXT", "MOST_LOOPS", "MOST_NESTED", "MOST_PROBLEMS", "MOST_ROUTINES", "parse", "read_program"]
 
-LARGEST_TEXT = 250_000
+LARGEST_TEXT = 200_000
 """Characters."""
 MOST_NESTED = 50
 MOST_ROUTINES = 1_000

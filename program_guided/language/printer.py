@@ -1,8 +1,10 @@
 """Syntax tree -> the one canonical spelling; `parse(print_program(t)) == t`.
 
-def run():
-  if is_there[river]:
-    mine(wood)
+    def run():
+      if is_there[river]:
+        mine(wood)
+
+is what a program looks like. Lengths are counted in this spelling too.
 """
 
 from __future__ import annotations

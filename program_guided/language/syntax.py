@@ -1,6 +1,8 @@
 """The syntax tree of a program: frozen, compared without regard to where it stood in the text.
 
-Program(If(branches=((Call("is_there", ("river",)), (Call("mine", ("wood",)),)),), otherwise=()))
+    Program((If(branches=((Call("is_there", ("river",)), (Call("mine", ("wood",)),)),)),))
+
+is `if is_there[river]: mine(wood)`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A batch of worlds that runs programs: what the environments, the planner's evaluation and the learners stand on.
 
     batch = Batch(entries, count=1024)
-    batch.reset(seed=0)
+    batch.seed(0); batch.reset()
     batch.step(actions)
     batch.worlds, batch.ended, batch.outcome, batch.best_actions()
 
@@ -200,6 +200,9 @@ class Batch:
         low, high = sides
         if not SMALLEST_SIDE <= low <= high <= LARGEST_SIDE:
             raise WorldError(f"sides {low} to {high}: a map's side is from {SMALLEST_SIDE} to {LARGEST_SIDE}")
+        for name, value in (("worlds", count), ("variants", variants), ("time_limit", time_limit)):
+            if value < 1:
+                raise WorldError(f"{value} {name}: at least 1 is needed")
         self.entries = tuple(entries)
         self.tables: tuple[RoutineTable, ...] = tuple(_table(entry, most_routines) for entry in self.entries)
         self.count, self.variants, self.sides, self.time_limit = count, variants, sides, time_limit
@@ -233,6 +236,10 @@ class Batch:
 
     def offer(self, programs: NDArray[np.int32]) -> None:
         """Draw the coming episodes from these programs only; the first of them must have a world."""
+        if len(programs) == 0:
+            raise WorldError("no programs are offered: at least one is needed")
+        for program in (int(min(programs)), int(max(programs))):
+            self._check(program)
         self._require(int(programs[0]), 0)
         self._pool = self._pool._replace(offered=np.ascontiguousarray(programs, np.int32))
 
@@ -263,8 +270,13 @@ class Batch:
         copy_world(self._pool.worlds, self._require(program, variant), self.worlds, i)
         self.begin(i, program)
 
+    def _check(self, program: int) -> None:
+        if not 0 <= program < len(self.entries):
+            raise WorldError(f"program {program}: there are {len(self.entries)}, from 0 to {len(self.entries) - 1}")
+
     def possible(self, program: int, variant: int = 0) -> bool:
         """Whether there is such a world."""
+        self._check(program)
         if not 0 <= variant < self.variants:
             raise WorldError(
                 f"variant {variant}: every program has {self.variants} worlds, from 0 to {self.variants - 1}"

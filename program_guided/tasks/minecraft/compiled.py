@@ -1,7 +1,7 @@
 """`compiled`: how the world's kernels are compiled, and where the machine code is kept.
 
 Kernels take whole tuples of arrays and call each other; Numba would count references to every array in each call, which
-costs ten times the work itself. They own no memory (room is handed in as a `Workspace`), so counting is switched off.
+costs ten times the work itself. They own no memory (room is handed in as a `Room`), so counting is switched off.
 
 Numba's disk cache looks only at a function's own file. Here it lies in a folder named after all the kernels' sources,
 so that a change in one file is never answered with machine code made from another's past.

@@ -39,7 +39,7 @@ from program_guided.tasks.minecraft.domain import ACTIONS
 from program_guided.tasks.minecraft.observation import observation_space, observe
 from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
 from program_guided.tasks.minecraft.rules import TIME_LIMIT, Outcome
-from program_guided.tasks.minecraft.scenario import read_scenario, whole_number
+from program_guided.tasks.minecraft.scenario import Scenario, read_scenario, whole_number
 from program_guided.tasks.minecraft.snapshots import snapshot
 from program_guided.tasks.minecraft.splits import load_split
 
@@ -75,6 +75,8 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
             "most_routines": most_routines,
         }
         self._default = {"split": split} if program is None else {"program": program}
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise WorldError(f"render_mode '{render_mode}': there are {', '.join(self.metadata['render_modes'])}")
         self._batch: Batch | None = None
         self._batch_of: tuple[Entry, ...] = ()
         self._begun = False
@@ -191,7 +193,8 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         self.action_space = batch_space(self.single_action_space, num_envs)
         entries = load_split(split) if program is None else read_scenario({"program": program}, 0).entries
         assert entries is not None
-        self._entries = entries
+        self._entries = self._own_entries = entries
+        self._scenario: Scenario | None = None
         self._settings = {
             "variants": variants,
             "sides": sides,
@@ -213,10 +216,7 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
             self.batch.seed(int(self.np_random.integers(_LARGEST_SEED)) if seed is None else seed)
         given = dict(options or {})
         where = self._mask(given.pop("reset_mask", None))
-        if given:
-            self._arrange(given, where)
-        else:
-            self.batch.reset(where)
+        self._arrange(given, where)
         self._begun = True
         return self._observe(), self._infos() | self._information("program", self.batch.worlds.program.copy())
 
@@ -230,21 +230,33 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
     def _arrange(self, options: dict[str, Any], where: NDArray[np.bool_]) -> None:
         """Set up worlds as asked; `index` may be one number or one for each world."""
         indices = self._indices(options)
-        scenario = read_scenario(options, int(self.np_random.integers(_LARGEST_SEED)))
-        if scenario.entries is not None and scenario.entries is not self._entries:
+        scenario = read_scenario(options, int(self.np_random.integers(_LARGEST_SEED)) if options else 0)
+        entries = scenario.entries if scenario.entries is not None else self._own_entries
+        for asked in [scenario.index] if indices is None else indices:
+            if asked is not None and not 0 <= asked < len(entries):
+                raise WorldError(f"index {asked}: there are {len(entries)} programs, from 0 to {len(entries) - 1}")
+        if entries is not self._entries:
             if not where.all():
                 raise WorldError("reset_mask: other programs can only be given to all worlds at once")
             settings = self._settings | {"require_worlds": scenario.cells is None}
-            self.batch = Batch(scenario.entries, self.num_envs, **settings)  # type: ignore[arg-type]
-            self._entries = scenario.entries
+            self.batch = Batch(entries, self.num_envs, **settings)  # type: ignore[arg-type]
+            self._entries = entries
             self.batch.seed(int(self.np_random.integers(_LARGEST_SEED)))
         if scenario.index is None:
             self.batch.reset(where)
-        for world in np.flatnonzero(where):
-            index = scenario.index if indices is None else indices[world]
-            if index is not None and not 0 <= index < len(self._entries):
-                raise WorldError(f"index {index}: there are {len(self._entries)} programs, from 0")
-            replace(scenario, index=index).put(self.batch, int(world))
+        if options:
+            for world in np.flatnonzero(where):
+                index = scenario.index if indices is None else indices[world]
+                replace(scenario, index=index).put(self.batch, int(world))
+        self._scenario = scenario if scenario.cells is not None and scenario.index is not None else None
+
+    def _restart(self, over: NDArray[np.bool_]) -> None:
+        """Begin new episodes: in the map that was given with the program, if one was, else in a world that is drawn."""
+        if self._scenario is None:
+            self.batch.reset(over)
+        else:
+            for world in np.flatnonzero(over):
+                self._scenario.put(self.batch, int(world))
 
     def _indices(self, options: dict[str, Any]) -> list[int] | None:
         """An index for each world, taken out of the options; None where there is not one for each."""
@@ -264,7 +276,8 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         batch, chosen = self.batch, self._read_actions(actions)
         if self.autoreset_mode == AutoresetMode.NEXT_STEP:
             before = batch.outcome != Outcome.RUNNING
-            batch.step_or_reset(chosen)
+            batch.step(chosen)
+            self._restart(before)
             infos = self._infos()
             if before.any():
                 infos |= self._information("program", batch.worlds.program.copy(), before)
@@ -275,7 +288,7 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         if self.autoreset_mode == AutoresetMode.SAME_STEP and over.any():
             final = self._information("final_obs", self._final(over), over)
             final |= self._information("final_info", self._infos(over, copy=True), over)
-            batch.reset(over)
+            self._restart(over)
             infos = self._infos() | self._information("program", batch.worlds.program.copy(), over) | final
         return self._observe(), reward, terminated, truncated, infos
 

@@ -95,6 +95,8 @@ def read_scenario(options: Mapping[str, Any], seed: int) -> Scenario:
         if name not in _OPTIONS:
             raise WorldError(f"{unknown('option', str(name), _OPTIONS)} (there are {', '.join(_OPTIONS)})")
     given = {name: value for name, value in options.items() if value is not None}
+    if "program" in given and "split" in given:
+        raise WorldError("program and split: give one of them, not both")
     entries = _entries(given, seed)
     index = whole_number("index", given["index"]) if "index" in given else None
     if "program" in given:

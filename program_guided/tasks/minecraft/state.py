@@ -1,7 +1,9 @@
 """Many worlds and many programs as plain arrays (structure of arrays), the form the compiled kernels work on.
 
-programs = ProgramSet.of([table, ...])
-worlds = Worlds.empty(count=1024, side=8)
+    programs = program_set([table, ...])
+    worlds = Worlds.empty(count=1024, side=8)
+
+`Room` and `Draft` are memory for the planner and the generator.
 """
 
 from __future__ import annotations
