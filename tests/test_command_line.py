@@ -216,3 +216,63 @@ def test_bench_world_measures_and_reports_missing_peers(tmp_path):
     figures = json.loads(answered.stdout)
     assert figures["steps_per_second"]["environment"] > 0
     assert set(figures["times_faster_than"]) == {"minigrid", "envpool"}
+
+
+def test_a_negative_seed_and_senseless_numbers_are_refused():
+    for arguments in (
+        ["run", EXAMPLES / "bridge.prg", "--seed", "-3"],
+        ["run", EXAMPLES / "bridge.prg", "--seed", "9" * 25],
+        ["run", EXAMPLES / "bridge.prg", "--delay", "-1"],
+        ["run", EXAMPLES / "bridge.prg", "--gif", "x.png"],
+        ["bench", "world", "--seconds", "0"],
+        ["bench", "world", "--batch", "0"],
+        ["play", "--map", EXAMPLES / "river.map"],
+        ["evaluate", "--split"],
+        ["check"],
+        ["dataset", "build", "--verify", "--folder", EXAMPLES],
+    ):
+        answered = proto(*arguments)
+        assert answered.returncode == 1, arguments
+        assert answered.stderr.startswith("error: "), arguments
+        assert answered.stderr.count("\n") == 1, arguments
+
+
+def test_output_that_nobody_takes_is_no_traceback():
+    for command in (f"{PROTO} --help | head -1", f"{PROTO} check {EXAMPLES}/bridge.prg --table | head -1"):
+        answered = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+        assert answered.stdout
+        assert not answered.stderr
+    full = subprocess.run(
+        f"{PROTO} check {EXAMPLES}/bridge.prg > /dev/full", shell=True, capture_output=True, text=True
+    )
+    assert full.stderr.startswith("error: ")
+    assert "Traceback" not in full.stderr
+
+
+def test_the_planner_stops_where_there_is_no_way(tmp_path):
+    program, drawn = tmp_path / "p.prg", tmp_path / "map.txt"
+    program.write_text("mine(silver)\n")
+    drawn.write_text("@....\n" + ".....\n" * 4)
+    ran = proto("run", program, "--map", drawn)
+    assert ran.returncode == 1
+    assert "there is no way to finish the pointed routine, stopped after 0 steps" in ran.stdout
+
+
+def test_a_wrong_answer_is_told_with_the_right_one(tmp_path):
+    program, drawn = tmp_path / "p.prg", tmp_path / "map.txt"
+    program.write_text("if is_there[gold]: mine(gold)\n")
+    drawn.write_text("@....\n" + ".....\n" * 4)
+    played = proto("play", program, "--map", drawn, standard_input="t")
+    assert "answered true, but is_there[gold] is false" in played.stdout
+    assert "wrong answer: wrong answer" not in played.stdout
+
+
+def test_a_program_longer_than_an_observation_can_be_run(tmp_path):
+    program = tmp_path / "p.prg"
+    program.write_text("loop(75):\n  goto(1, 1)\n  goto(2, 1)\n")
+    ran = json.loads(proto("run", program, "--json").stdout)
+    assert ran["outcome"] == "finished"
+
+
+def test_the_version_can_be_asked_for():
+    assert proto("--version").stdout.startswith("program_guided 0.")

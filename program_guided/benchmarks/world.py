@@ -212,7 +212,7 @@ def print_figures(figures: dict[str, Any]) -> None:
     }
     for key, name in names.items():
         speed, ratio = figures["steps_per_second"][key], figures["times_faster_than"].get(key)
-        shown = f"{speed:,.0f}" if speed else "not installed: pip install 'program_guided[bench]'"
+        shown = f"{speed:,.0f}" if speed else "not installed (make bench)"
         table.add_row(name, shown, f"{ratio:,.0f}x" if ratio else "")
     console = Console()
     console.print(table)

@@ -9,6 +9,7 @@ from typing import Literal
 import tyro
 
 from program_guided.cli.output import print_json, save_json
+from program_guided.errors import DataError
 
 __all__ = ["Bench"]
 
@@ -33,6 +34,8 @@ class Bench:
     def run(self) -> int:
         from program_guided.benchmarks.world import measure, print_figures
 
+        if not (self.seconds > 0 and self.batch >= 1 and self.memory_steps >= 0):
+            raise DataError("--seconds must be more than 0, --batch at least 1, --memory-steps at least 0")
         figures = measure(self.seconds, self.batch, self.memory_steps)
         if self.save is not None:
             save_json(figures, self.save)

@@ -9,8 +9,8 @@ from typing import Any
 
 import tyro
 
-from program_guided.cli.output import print_json
-from program_guided.errors import ProgramError, ProgramGuidedError
+from program_guided.cli.output import counted, print_json
+from program_guided.errors import DataError, ProgramError, ProgramGuidedError
 from program_guided.language.parser import read_program
 from program_guided.language.printer import count_control, count_tokens, print_call, print_program
 from program_guided.language.syntax import Program
@@ -35,6 +35,8 @@ class Check:
 
     def run(self) -> int:
         """1 if any file has a mistake."""
+        if not self.files:
+            raise DataError("no file to check; say which, as in: proto check examples/bridge.prg")
         reports = [self._report(path) for path in self.files]
         if self.json:
             print_json({"files": reports})
@@ -46,7 +48,7 @@ class Check:
         except ProgramGuidedError as error:
             problems = [vars(problem) for problem in error.problems] if isinstance(error, ProgramError) else []
             if not self.json:
-                print(error, file=sys.stderr)
+                print(error if isinstance(error, ProgramError) else f"error: {error}", file=sys.stderr)
             return {"file": str(path), "valid": False, "problems": problems or [{"message": str(error)}]}
         table = compile_program(program, DOMAIN)
         figures = {
@@ -68,7 +70,7 @@ class Check:
             if not figures["control_flows"]
             else f"{figures['control_flows']} of them if or while"
         )
-        print(f"{path}: a program of {figures['routines']} routines ({flows}), {figures['tokens']} tokens")
+        print(f"{path}: a program of {counted(figures['routines'], 'routine')} ({flows}), {figures['tokens']} tokens")
         if self.canonical:
             print(print_program(program, DOMAIN), end="")
         if self.table:
@@ -101,7 +103,7 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
 
     for row in rows:
         other = target(row["on_false"]) if row["kind"] != "step" else ""
-        note = "entrance" if row["routine"] == 0 else "exit" if row["exit"] else ""
+        note = " ".join(["entrance"] * (row["routine"] == 0) + ["exit"] * row["exit"])
         parents = ", ".join(map(str, row["parents"]))
         cells = (str(row["routine"]), row["call"], row["kind"], target(row["on_true"]), other, parents, note)
         shown.add_row(*(cell.replace("[", r"\[") for cell in cells))

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from program_guided.cli.output import print_json, save_json, write_atomically
+from program_guided.cli.output import make_folder_of, print_json, save_json, write_atomically
 from program_guided.errors import DataError
 
 __all__ = ["Dataset"]
@@ -41,6 +41,7 @@ class Build:
         from program_guided.tasks.minecraft.splits import SIZES, SPLITS_FOLDER, encode
 
         folder = self.folder or SPLITS_FOLDER
+        self._check(folder)
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
@@ -57,6 +58,13 @@ class Build:
             write_atomically(folder / name, data)
         print(f"wrote {', '.join(files)} to {folder}; next: proto dataset stats minecraft")
         return 0
+
+    def _check(self, folder: Path) -> None:
+        """What can be wrong before minutes have been spent."""
+        if not self.verify:
+            make_folder_of(folder / "index.json")
+        elif not (folder / "index.json").is_file():
+            raise DataError(f"{folder}: there are no splits to verify")
 
     def _verify(self, folder: Path, files: dict[str, bytes]) -> int:
         different = []
@@ -89,16 +97,18 @@ class Stats:
     def run(self) -> int:
         from program_guided.tasks.minecraft.statistics import describe
 
+        if self.plot.suffix.lower() != ".png":
+            raise DataError(f"{self.plot}: the picture's name must end with .png")
         figures = {"task": self.task, "splits": describe()}
         if self.save is not None:
             save_json(figures, self.save)
         if self.json:
             print_json(figures)
             return 0
-        _print(figures["splits"])
         from program_guided.tasks.minecraft.pictures.plots import plot_splits
 
         plot_splits(figures["splits"], self.plot)
+        _print(figures["splits"])
         print("wrote", " and ".join(str(path) for path in (self.plot, self.save) if path is not None))
         return 0
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from program_guided.cli.output import print_json, save_json
+from program_guided.errors import DataError
 
 __all__ = ["Evaluate"]
 
@@ -30,6 +31,8 @@ class Evaluate:
         from program_guided.tasks.minecraft.agents import AGENTS, rollout
         from program_guided.tasks.minecraft.splits import SIZES, load_split, split_name
 
+        if not self.split or not self.agent:
+            raise DataError("nothing to measure: name at least one split and one agent")
         names = tuple(SIZES) if "all" in self.split else tuple(split_name(name) for name in self.split)
         agents = {
             agent: {name: rollout(load_split(name), AGENTS[agent](self.seed)).figures() for name in names}
@@ -60,5 +63,4 @@ def _print(agents: dict[str, dict[str, Any]]) -> None:
         for name, split in splits.items():
             figures = (str(split["programs"]), f"{split['completion']:.1f}", f"{split['mean_steps']:.1f}")
             table.add_row(name, agent, *figures, *(str(split["outcomes"].get(failure, "")) for failure in failures))
-        table.add_section()
     Console().print(table)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import tyro
 
+from program_guided import __version__
 from program_guided.cli.bench import Bench
 from program_guided.cli.check import Check
 from program_guided.cli.dataset import Dataset
@@ -35,11 +36,19 @@ _STYLE = (
 )
 
 
+DESCRIPTION = "Write a program, and watch it carried out. Try: proto run examples/bridge.prg --seed 9"
+
+
 def main() -> None:
     """Run the command line."""
-    command = tyro.cli(Command, prog="proto", description=__doc_of_command__, config=_STYLE)  # type: ignore[call-overload]
     try:
-        sys.exit(command.run())
+        if sys.argv[1:] == ["--version"]:
+            print(f"program_guided {__version__}")
+            sys.exit(0)
+        command = tyro.cli(Command, prog="proto", description=DESCRIPTION, config=_STYLE)  # type: ignore[call-overload]
+        code = command.run()
+        sys.stdout.flush()
+        sys.exit(code)
     except ProgramGuidedError as error:
         print(f"{error}" if str(error).count("error:") else f"error: {error}", file=sys.stderr)
         sys.exit(1)
@@ -48,13 +57,18 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         # The reader of a pipe has gone (`proto ... | head`): nothing more to say, also not at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()
         sys.exit(0)
+    except OSError as error:
+        _close_output()
+        print(f"error: {error.strerror or error}", file=sys.stderr)
+        sys.exit(1)
 
 
-__doc_of_command__ = (
-    "Write a program, and watch it carried out. Try: proto run examples/bridge.prg --agent planner --seed 3"
-)
+def _close_output() -> None:
+    """Python writes what is left of the output when it ends; here nobody takes it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
 
 if __name__ == "__main__":
     main()

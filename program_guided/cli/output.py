@@ -13,7 +13,7 @@ from typing import Any
 from program_guided import __version__
 from program_guided.errors import DataError
 
-__all__ = ["make_folder_of", "print_json", "provenance", "save_json", "write_atomically"]
+__all__ = ["counted", "make_folder_of", "print_json", "provenance", "save_json", "write_atomically"]
 
 
 def print_json(figures: dict[str, Any]) -> None:
@@ -51,6 +51,11 @@ def write_atomically(path: Path, data: bytes) -> None:
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise DataError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
 def make_folder_of(path: Path) -> None:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import tyro
 
+from program_guided.cli.output import counted
+from program_guided.errors import DataError
+
 __all__ = ["KEYS", "Play"]
 
 KEYS = {
@@ -31,7 +34,7 @@ KEYS = {
     "n": "false",
 }
 QUIT = ("q", "\x03", "\x04", "")
-HELP = "arrows, wasd: walk  m mine  b build  p place  e sell  t true  f false  h hint  q quit"
+HELP = "arrows, wasd: walk  m mine  b build  p place  e sell  t, f: answer  h hint  q quit"
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Play:
     seed: int = 0
     """Seed of the world, and of which program if none is given."""
     map: Path | None = None
-    """File with a map to play on."""
+    """File with a map to play on (symbols . # ~ = $ g w i s t c r, and @ for the agent)."""
 
     def run(self) -> int:
         """0 if the program was finished."""
@@ -79,16 +82,25 @@ class Play:
                     )
                     live.update(shown("", note), refresh=True)
                 elif key in KEYS:
-                    batch.step(np.array([ACTIONS.index(KEYS[key])]))
-                    live.update(shown(KEYS[key], snapshot(batch, 0, KEYS[key]).message), refresh=True)
+                    action = ACTIONS.index(KEYS[key])
+                    allowed = bool(batch.view.mask[0, action])
+                    batch.step(np.array([action]))
+                    useless = (
+                        "a condition: answer t or f" if action < ACTIONS.index("true") else "nothing to answer here"
+                    )
+                    note = snapshot(batch, 0, KEYS[key]).message if allowed else f"{useless} (a step has passed)"
+                    live.update(shown(KEYS[key], note), refresh=True)
         outcome = Outcome(int(batch.outcome[0]))
         ending = {Outcome.FINISHED: "You finished the program", Outcome.RUNNING: "You left"}
         steps = int(batch.worlds.time[0])
         told = ending.get(outcome, f"The program failed: {outcome},")
-        console.print(f"{told} after {steps} step{'s' * (steps != 1)}.", highlight=False)
+        gap = "" if console.is_terminal else "\n"
+        console.print(f"{gap}{told} after {counted(steps, 'step')}.", highlight=False)
         return int(outcome != Outcome.FINISHED)
 
     def _batch(self):  # type: ignore[no-untyped-def]  # Batch is imported only here
+        if self.map is not None and self.program is None:
+            raise DataError("a map needs a program: proto play PROGRAM --map FILE")
         if self.program is not None:
             from program_guided.cli.run import prepare
 
@@ -126,4 +138,14 @@ def _keyboard() -> Iterator[Iterator[str]]:
 
 def _pressed() -> Iterator[str]:
     while character := sys.stdin.read(1):
-        yield character + sys.stdin.read(2) if character == "\x1b" else character
+        yield character + _rest() if character == "\x1b" else character
+
+
+def _rest() -> str:
+    """What follows an escape at once: the rest of an arrow key, or nothing."""
+    import select
+
+    rest = ""
+    while len(rest) < 2 and select.select([sys.stdin], [], [], 0.05)[0]:
+        rest += sys.stdin.read(1)
+    return rest

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 import tyro
 
-from program_guided.cli.output import make_folder_of, print_json
+from program_guided.cli.output import counted, make_folder_of, print_json
+from program_guided.errors import DataError
 
 if TYPE_CHECKING:
     from program_guided.tasks.minecraft.batch import Batch
+    from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
 
 __all__ = ["Run", "prepare"]
 
@@ -44,9 +46,11 @@ class Run:
         from program_guided.tasks.minecraft.agents import AGENTS
         from program_guided.tasks.minecraft.snapshots import execution
 
+        self._check()
         batch = prepare(self.program, self.seed, self.map, self.inventory)
         moments = list(execution(batch, AGENTS[self.agent](self.seed)))
         last = moments[-1]
+        self._draw(moments)
         if self.json:
             steps = [{"time": each.time, "action": each.action, "message": each.message} for each in moments[1:]]
             print_json({"program": str(self.program), "outcome": last.outcome, "steps": last.time, "trace": steps})
@@ -54,26 +58,38 @@ class Run:
             from program_guided.tasks.minecraft.pictures.terminal import animate
 
             animate(moments, self.delay)
-            print(f"{self.agent}: {last.outcome} after {last.time} steps")
+            stopped = last.message if last.outcome == "running" else last.outcome
+            print(f"{self.agent}: {stopped} after {counted(last.time, 'step')}")
+            written = [str(path) for path in (self.gif, self.png) if path is not None]
+            if written:
+                print("wrote", " and ".join(written))
+        return int(last.outcome != "finished")
+
+    def _check(self) -> None:
+        """What can be wrong before anything has run."""
+        for path, suffix in ((self.gif, ".gif"), (self.png, ".png")):
+            if path is not None:
+                if path.suffix.lower() != suffix:
+                    raise DataError(f"{path}: the file's name must end with {suffix}")
+                make_folder_of(path)
+        if not 0 <= self.delay <= 60:
+            raise DataError(f"--delay {self.delay}: a delay is from 0 to 60 seconds")
+
+    def _draw(self, moments: list[Snapshot]) -> None:
         if self.gif is not None or self.png is not None:
             from program_guided.tasks.minecraft.pictures.picture import save_gif, save_png
 
             if self.gif is not None:
-                make_folder_of(self.gif)
                 save_gif(moments, self.gif)
             if self.png is not None:
-                make_folder_of(self.png)
-                save_png(last, self.png)
-            if not self.json:
-                print("wrote", " and ".join(str(path) for path in (self.gif, self.png) if path is not None))
-        return int(last.outcome != "finished")
+                save_png(moments[-1], self.png)
 
 
 def prepare(program: Path, seed: int, map_file: Path | None, inventory: dict[str, int] | None) -> Batch:
     """A batch of one world in which the program is about to begin."""
-    from program_guided.errors import DataError
     from program_guided.language.parser import read_program
-    from program_guided.tasks.minecraft.batch import DEFAULT_SIDES, Batch
+    from program_guided.language.table import compile_program
+    from program_guided.tasks.minecraft.batch import DEFAULT_SIDES, MOST_ROUTINES, Batch
     from program_guided.tasks.minecraft.domain import DOMAIN, LARGEST_SIDE
     from program_guided.tasks.minecraft.scenario import read_scenario
 
@@ -82,10 +98,12 @@ def prepare(program: Path, seed: int, map_file: Path | None, inventory: dict[str
         try:
             options["map"] = map_file.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{map_file}: the map cannot be read ({error})") from None
+            reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+            raise DataError(f"{map_file}: the map cannot be read ({reason}); is the path right?") from None
     scenario = read_scenario(options, seed)
     assert scenario.entries is not None
     sides = DEFAULT_SIDES if map_file is None else (DEFAULT_SIDES[0], LARGEST_SIDE)
-    batch = Batch(scenario.entries, 1, sides=sides, require_worlds=map_file is None)
+    routines = max(MOST_ROUTINES, len(compile_program(scenario.entries[0].program, DOMAIN)))
+    batch = Batch(scenario.entries, 1, sides=sides, most_routines=routines, require_worlds=map_file is None)
     scenario.put(batch, 0)
     return batch

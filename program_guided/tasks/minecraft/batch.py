@@ -204,6 +204,9 @@ class Batch:
             if value < 1:
                 raise WorldError(f"{value} {name}: at least 1 is needed")
         self.entries = tuple(entries)
+        for entry in self.entries:
+            if not 0 <= entry.seed < 2**63:
+                raise WorldError(f"seed {entry.seed}: a seed is from 0 to 2**63 - 1")
         self.tables: tuple[RoutineTable, ...] = tuple(_table(entry, most_routines) for entry in self.entries)
         self.count, self.variants, self.sides, self.time_limit = count, variants, sides, time_limit
         self.programs = program_set(self.tables)

@@ -41,7 +41,7 @@ from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
 from program_guided.tasks.minecraft.rules import TIME_LIMIT, Outcome
 from program_guided.tasks.minecraft.scenario import Scenario, read_scenario, whole_number
 from program_guided.tasks.minecraft.snapshots import snapshot
-from program_guided.tasks.minecraft.splits import load_split
+from program_guided.tasks.minecraft.splits import load_split, split_name
 
 __all__ = ["WORLDS_A_PROGRAM", "MinecraftEnv", "MinecraftVectorEnv"]
 
@@ -50,6 +50,12 @@ WORLDS_A_PROGRAM = 64
 
 Observation = dict[str, NDArray[Any]]
 _LARGEST_SEED = 2**31 - 1
+
+
+def _read_options(options: Any) -> dict[str, Any]:
+    if options is not None and not isinstance(options, dict):
+        raise WorldError(f"options: {options!r} is not a dictionary of options")
+    return dict(options or {})
 
 
 class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
@@ -74,7 +80,7 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
             "time_limit": time_limit,
             "most_routines": most_routines,
         }
-        self._default = {"split": split} if program is None else {"program": program}
+        self._default = {"split": split_name(split)} if program is None else {"program": program}
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise WorldError(f"render_mode '{render_mode}': there are {', '.join(self.metadata['render_modes'])}")
         self._batch: Batch | None = None
@@ -98,7 +104,7 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
         """Begin an episode; `options` ask for a certain program or world."""
         super().reset(seed=seed)
         world_seed = int(self.np_random.integers(_LARGEST_SEED))
-        given = dict(options or {})
+        given = _read_options(options)
         chosen = given if given.get("program") is not None or given.get("split") is not None else given | self._default
         scenario = read_scenario(chosen, world_seed)
         assert scenario.entries is not None
@@ -213,8 +219,8 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
             raise WorldError("give one seed; every world derives its own from it and from its number")
         super().reset(seed=seed)
         if seed is not None or not self._begun:
-            self.batch.seed(int(self.np_random.integers(_LARGEST_SEED)) if seed is None else seed)
-        given = dict(options or {})
+            self.batch.seed(int(self.np_random.integers(_LARGEST_SEED)) if seed is None else seed % 2**63)
+        given = _read_options(options)
         where = self._mask(given.pop("reset_mask", None))
         self._arrange(given, where)
         self._begun = True

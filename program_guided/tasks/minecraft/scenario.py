@@ -6,7 +6,7 @@
 | split, index | an entry of a split (index: any if left out) |
 | variant | which of the program's worlds (0 if left out; needs `index` or `program`) |
 | map | rows of cells: names of `THINGS`, or a text of symbols, below |
-| agent | (x, y) from 1; anywhere free if left out |
+| agent | (x, y) from 1; where it was drawn if left out, or the first free cell of a given map |
 | inventory | {"wood": 2}; what is not named is 0 |
 
 Symbols of a map: `.` flat  `#` wall  `~` river  `=` bridge  `$` merchant  `g` gold  `w` wood  `i` iron  `s` silver
@@ -91,6 +91,8 @@ class Scenario:
 
 def read_scenario(options: Mapping[str, Any], seed: int) -> Scenario:
     """Read options; `seed` is that of a given program's worlds. An option that is None counts as left out."""
+    if not isinstance(options, Mapping):
+        raise WorldError(f"options: {options!r} is not a dictionary of options")
     for name in options:
         if name not in _OPTIONS:
             raise WorldError(f"{unknown('option', str(name), _OPTIONS)} (there are {', '.join(_OPTIONS)})")
@@ -129,6 +131,8 @@ def _is_list(value: object) -> bool:
 def _entries(given: Mapping[str, Any], seed: int) -> tuple[Entry, ...] | None:
     program = given.get("program")
     if program is not None:
+        if not isinstance(program, str | Program):
+            raise WorldError(f"program: {program!r} is neither a text nor a Program")
         text = print_program(program, DOMAIN) if isinstance(program, Program) and _is_known(program) else str(program)
         return (Entry(parse(text, DOMAIN, "program"), seed),)
     return load_split(str(given["split"])) if "split" in given else None

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from program_guided.language.parser import parse
 from program_guided.language.printer import print_call
 from program_guided.language.table import compile_program
-from program_guided.tasks.minecraft.agents import Agent
+from program_guided.tasks.minecraft.agents import Agent, PlannerAgent
 from program_guided.tasks.minecraft.batch import Batch
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECTS
 from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
+from program_guided.tasks.minecraft.planner import HOPELESS
 from program_guided.tasks.minecraft.rules import Outcome
 
 __all__ = ["execution", "snapshot"]
 
 
 def execution(batch: Batch, agent: Agent) -> Iterator[Snapshot]:
-    """The moments of world 0 from now to the end of its program."""
+    """The moments of world 0 from now to the end of its program, or until the planner knows no way to it."""
     yield snapshot(batch, 0)
     while batch.outcome[0] == Outcome.RUNNING:
+        if isinstance(agent, PlannerAgent) and batch.best_actions()[1][0] >= HOPELESS:
+            yield replace(snapshot(batch, 0), message="there is no way to finish the pointed routine, stopped")
+            return
         action = agent.act(batch)
         batch.step(action)
         yield snapshot(batch, 0, ACTIONS[int(action[0])])
@@ -48,15 +53,16 @@ def snapshot(batch: Batch, i: int, action: str = "") -> Snapshot:
 
 
 def _message(batch: Batch, i: int, action: str, outcome: Outcome) -> str:
+    """What has just happened; how the program stands is told by its outcome."""
     ended = int(batch.ended[i])
-    told = []
-    if ended >= 0:
-        routine = print_call(batch.tables[int(batch.worlds.program[i])].calls[ended], DOMAIN)
-        answered = action in ("true", "false")
-        told.append(f"{routine} is {action}" if answered else f"{routine} ended")
-    if outcome != Outcome.RUNNING:
-        told.append("program finished" if outcome == Outcome.FINISHED else f"failed: {outcome}")
-    return ", ".join(told)
+    if ended < 0:
+        return ""
+    routine = print_call(batch.tables[int(batch.worlds.program[i])].calls[ended], DOMAIN)
+    if outcome == Outcome.WRONG_ANSWER:
+        return f"answered {action}, but {routine} is {'false' if action == 'true' else 'true'}"
+    if outcome in (Outcome.WRONG_PLACE, Outcome.MISSING_OBJECT):
+        return f"{routine}: {outcome}"
+    return f"{routine} is {action}" if action in ("true", "false") else f"{routine} ended"
 
 
 @lru_cache(maxsize=4096)
