@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
-from typing import Annotated
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any
 
 import tyro
 
 from program_guided import __version__
-from program_guided.cli.bench import Bench
-from program_guided.cli.check import Check
-from program_guided.cli.dataset import Dataset
-from program_guided.cli.evaluate import Evaluate
-from program_guided.cli.play import Play
-from program_guided.cli.run import Run
 from program_guided.errors import ProgramGuidedError
 
 __all__ = ["main"]
 
-Command = (
-    Annotated[Run, tyro.conf.subcommand("run")]
-    | Annotated[Play, tyro.conf.subcommand("play")]
-    | Annotated[Check, tyro.conf.subcommand("check")]
-    | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
-    | Annotated[Dataset, tyro.conf.subcommand("dataset")]
-    | Annotated[Bench, tyro.conf.subcommand("bench")]
-)
+COMMANDS = ("run", "play", "check", "evaluate", "dataset", "bench")
+"""Each is a file of this folder with a dataclass of the same name."""
+DESCRIPTION = "Write a program, and watch it carried out. Try: proto run examples/bridge.prg --seed 9"
 
 _STYLE = (
     tyro.conf.OmitArgPrefixes,
@@ -36,17 +28,13 @@ _STYLE = (
 )
 
 
-DESCRIPTION = "Write a program, and watch it carried out. Try: proto run examples/bridge.prg --seed 9"
-
-
 def main() -> None:
     """Run the command line."""
     try:
         if sys.argv[1:] == ["--version"]:
             print(f"program_guided {__version__}")
             sys.exit(0)
-        command = tyro.cli(Command, prog="proto", description=DESCRIPTION, config=_STYLE)  # type: ignore[call-overload]
-        code = command.run()
+        code = _read(sys.argv[1:]).run()
         sys.stdout.flush()
         sys.exit(code)
     except ProgramGuidedError as error:
@@ -63,6 +51,20 @@ def main() -> None:
         _close_output()
         print(f"error: {error.strerror or error}", file=sys.stderr)
         sys.exit(1)
+
+
+def _read(arguments: list[str]) -> Any:
+    """The command that the arguments ask for; only its own file is loaded, unless all are to be listed."""
+    if arguments and arguments[0] in COMMANDS:
+        name = arguments[0]
+        return tyro.cli(_command(name), prog=f"proto {name}", args=arguments[1:], config=_STYLE)
+    choices = [Annotated[_command(name), tyro.conf.subcommand(name)] for name in COMMANDS]
+    every: Any = reduce(or_, choices)
+    return tyro.cli(every, prog="proto", description=DESCRIPTION, args=arguments, config=_STYLE)
+
+
+def _command(name: str) -> Any:
+    return getattr(importlib.import_module(f"program_guided.cli.{name}"), name.capitalize())
 
 
 def _close_output() -> None:

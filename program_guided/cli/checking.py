@@ -1,0 +1,95 @@
+"""What `proto check` does; apart from the command itself so that `proto --help` need not load the language."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from program_guided.cli.check import Check
+from program_guided.cli.output import counted, print_json
+from program_guided.errors import DataError, ProgramError, ProgramGuidedError
+from program_guided.language.parser import read_program
+from program_guided.language.printer import count_control, count_tokens, print_call, print_program
+from program_guided.language.syntax import Program
+from program_guided.language.table import Kind, RoutineTable, compile_program
+from program_guided.tasks.minecraft.domain import DOMAIN
+
+__all__ = ["report"]
+
+
+def report(options: Check) -> int:
+    """1 if any file has a mistake."""
+    if not options.files:
+        raise DataError("no file to check; say which, as in: proto check examples/bridge.prg")
+    reports = [_report(options, path) for path in options.files]
+    if options.json:
+        print_json({"files": reports})
+    return int(not all(report["valid"] for report in reports))
+
+
+def _report(options: Check, path: Path) -> dict[str, Any]:
+    try:
+        program = read_program(path, DOMAIN)
+    except ProgramGuidedError as error:
+        problems = [vars(problem) for problem in error.problems] if isinstance(error, ProgramError) else []
+        if not options.json:
+            print(error if isinstance(error, ProgramError) else f"error: {error}", file=sys.stderr)
+        return {"file": str(path), "valid": False, "problems": problems or [{"message": str(error)}]}
+    table = compile_program(program, DOMAIN)
+    figures = {
+        "file": str(path),
+        "valid": True,
+        "tokens": count_tokens(program, DOMAIN),
+        "routines": len(table),
+        "control_flows": count_control(program.body),
+        "program": print_program(program, DOMAIN),
+        "table": [_row(table, row) for row in range(len(table))],
+    }
+    if not options.json:
+        _print(options, path, program, figures)
+    return figures
+
+
+def _print(options: Check, path: Path, program: Program, figures: dict[str, Any]) -> None:
+    flows = (
+        "without control flow" if not figures["control_flows"] else f"{figures['control_flows']} of them if or while"
+    )
+    print(f"{path}: a program of {counted(figures['routines'], 'routine')} ({flows}), {figures['tokens']} tokens")
+    if options.canonical:
+        print(print_program(program, DOMAIN), end="")
+    if options.table:
+        _print_table(figures["table"])
+
+
+def _row(table: RoutineTable, row: int) -> dict[str, Any]:
+    return {
+        "routine": row,
+        "call": print_call(table.calls[row], DOMAIN),
+        "words": list(table.words[row]),
+        "kind": Kind(table.kind[row]).name.lower(),
+        "on_true": int(table.on_true[row]),
+        "on_false": int(table.on_false[row]),
+        "parents": list(table.parents[row]),
+        "exit": row in table.exits,
+    }
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(box=None, pad_edge=False)
+    for heading in ("routine", "call", "kind", "then", "if false", "parents", ""):
+        shown.add_column(heading)
+
+    def target(row: int) -> str:
+        return str(row) if row < len(rows) else "end"
+
+    for row in rows:
+        other = target(row["on_false"]) if row["kind"] != "step" else ""
+        note = " ".join(["entrance"] * (row["routine"] == 0) + ["exit"] * row["exit"])
+        parents = ", ".join(map(str, row["parents"]))
+        cells = (str(row["routine"]), row["call"], row["kind"], target(row["on_true"]), other, parents, note)
+        shown.add_row(*(cell.replace("[", r"\[") for cell in cells))
+    Console().print(shown)
