@@ -67,15 +67,16 @@ def make_folder_of(path: Path) -> None:
 
 
 def _commit() -> str | None:
-    folder = Path(__file__).parent
+    """The commit of the package's own files, marked if they have been changed since."""
+    commit = _git("rev-parse", "--short=12", "HEAD")
+    changed = _git("status", "--porcelain", "--", ".")
+    return f"{commit}-changed" if commit and changed else commit
+
+
+def _git(*arguments: str) -> str | None:
+    folder = Path(__file__).parent.parent
     try:
-        asked = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=10,
-        )
+        asked = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return asked.stdout.strip() or None
