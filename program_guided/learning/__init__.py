@@ -1,0 +1,1 @@
+"""Learning: where tasks and models meet."""
