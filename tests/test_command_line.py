@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import subprocess
 import sys
 import time
@@ -145,6 +146,9 @@ def in_a_terminal(*arguments, keys):
     os.close(terminal)
     shown, waiting = b"", list(keys)
     while True:
+        if not select.select([controller], [], [], 60)[0]:
+            process.kill()
+            pytest.fail(f"nothing was shown for a minute after {shown!r}")
         try:
             piece = os.read(controller, 65536)
         except OSError:  # the program has gone

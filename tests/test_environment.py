@@ -801,9 +801,14 @@ def test_resets_without_a_seed_go_on_to_other_episodes():
     assert len({tuple(environments.reset()[1]["program"].tolist()) for _ in range(10)}) == 10
 
 
-def test_a_list_of_seeds_is_refused_with_a_reason():
-    with pytest.raises(WorldError, match="one seed"):
-        many(2).reset(seed=[1, 2])
+def test_a_list_of_seeds_gives_every_world_its_own():
+    first, again, swapped = (many(2).reset(seed=seeds)[0] for seeds in ([1, 2], [1, 2], [2, 1]))
+    assert same(first, again)
+    assert (first["map"] == swapped["map"][::-1]).all()
+    assert (first["map"][0] != first["map"][1]).any()
+    for seeds in ([1], [1, -2], [1, "a"]):
+        with pytest.raises(WorldError, match="seed"):
+            many(2).reset(seed=seeds)
 
 
 def test_an_environment_of_one_program_draws_new_worlds_for_it():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -137,15 +139,6 @@ def _keyboard() -> Iterator[Iterator[str]]:
 
 
 def _pressed() -> Iterator[str]:
-    while character := sys.stdin.read(1):
-        yield character + _rest() if character == "\x1b" else character
-
-
-def _rest() -> str:
-    """What follows an escape at once: the rest of an arrow key, or nothing."""
-    import select
-
-    rest = ""
-    while len(rest) < 2 and select.select([sys.stdin], [], [], 0.05)[0]:
-        rest += sys.stdin.read(1)
-    return rest
+    """Keys, read past Python's own buffer: an arrow key comes as three characters at once."""
+    while data := os.read(sys.stdin.fileno(), 64):
+        yield from re.findall(r"\x1b\[[A-D]|.", data.decode("utf-8", "replace"), re.DOTALL)

@@ -237,6 +237,10 @@ class Batch:
         """Set every world's own stream of random numbers."""
         self._random[:] = [mix(seed, i) for i in range(self.count)]
 
+    def seed_each(self, seeds: Sequence[int | None]) -> None:
+        """Set the streams of random numbers one by one."""
+        self._random[:] = [mix((seed or 0) % 2**63, 0) for seed in seeds]
+
     def offer(self, programs: NDArray[np.int32]) -> None:
         """Draw the coming episodes from these programs only; the first of them must have a world."""
         if len(programs) == 0:

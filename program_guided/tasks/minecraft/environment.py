@@ -216,9 +216,11 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
     ) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode in every world (or where `options["reset_mask"]` says)."""
         if isinstance(seed, list):
-            raise WorldError("give one seed; every world derives its own from it and from its number")
-        super().reset(seed=seed)
-        if seed is not None or not self._begun:
+            if len(seed) != self.num_envs or not all(isinstance(one, int) and one >= 0 for one in seed):
+                raise WorldError(f"seed: {seed!r} is neither a seed nor {self.num_envs} of them")
+            self.batch.seed_each(seed)
+        super().reset(seed=seed[0] if isinstance(seed, list) else seed)
+        if not isinstance(seed, list) and (seed is not None or not self._begun):
             self.batch.seed(int(self.np_random.integers(_LARGEST_SEED)) if seed is None else seed % 2**63)
         given = _read_options(options)
         where = self._mask(given.pop("reset_mask", None))
