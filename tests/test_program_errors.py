@@ -22,7 +22,7 @@ from program_guided.language import (
 from program_guided.language.parser import LARGEST_TEXT, MOST_LOOPS, MOST_NESTED, MOST_PROBLEMS, MOST_ROUTINES
 from program_guided.tasks.minecraft.domain import DOMAIN, OBJECTS
 
-SECONDS = 2.0
+SECONDS = 10.0
 """Longest time of the processor that any text may take."""
 
 
