@@ -2,7 +2,7 @@
 
 import torch
 
-from program_guided.models.propagation import NEIGHBOURS, spread, spread_plain
+from program_guided.models.propagation import NEIGHBOURS, OUTSIDE, spread, spread_plain
 
 KINDS, HEADS = 5, 3
 
@@ -15,15 +15,15 @@ def tables(batch, side, seed):
 
     kinds = torch.randint(0, KINDS, (batch, side * side), generator=generator, dtype=torch.int8)
     agent = torch.randint(0, side, (batch, 2), generator=generator, dtype=torch.int8)
-    cost = (0.05 + torch.rand(batch, HEADS, KINDS, generator=generator)).requires_grad_()
-    goals = random(batch, HEADS, KINDS), random(batch, HEADS, side), random(batch, HEADS, side)
+    cost = (0.05 + torch.rand(batch, KINDS, HEADS, generator=generator)).requires_grad_()
+    goals = random(batch, KINDS, HEADS), random(batch, side, HEADS), random(batch, side, HEADS)
     return kinds, agent, (*goals, cost)
 
 
 def test_the_compiled_form_equals_the_plain_one_in_values_and_gradients():
     for side in (5, 8, 12):
         kinds, agent, given = tables(32, side, side)
-        weights = torch.randn(32, HEADS, len(NEIGHBOURS), generator=torch.Generator().manual_seed(1))
+        weights = torch.randn(32, len(NEIGHBOURS), HEADS, generator=torch.Generator().manual_seed(1))
         gradients = []
         for form in (spread, spread_plain):
             values = form(kinds, agent, *given)
@@ -34,13 +34,21 @@ def test_the_compiled_form_equals_the_plain_one_in_values_and_gradients():
 
 def test_the_best_neighbour_is_the_way_around_a_wall():
     side = 5
-    kinds = torch.zeros(1, side * side, dtype=torch.int8)
-    kinds[0, [1 * side + 1, 2 * side + 1, 3 * side + 1, 4 * side + 1]] = 1  # a wall with a gap at the top
-    kinds[0, 4 * side + 2] = 2  # the goal, behind it
+    kinds = torch.ones(1, side * side, dtype=torch.int8)
+    kinds[0, [1 * side + 1, 2 * side + 1, 3 * side + 1, 4 * side + 1]] = 2  # a wall with a gap at the top
+    kinds[0, 4 * side + 2] = 3  # the goal, behind it
     agent = torch.tensor([[4, 0]], dtype=torch.int8)
-    goal = torch.tensor([[[-9.0, -9.0, 5.0, -9.0, -9.0]]])
-    flat = torch.zeros(1, 1, side)
-    cost = torch.tensor([[[0.1, 9.0, 0.1, 9.0, 9.0]]])
-    values = spread(kinds, agent, goal, flat, flat, cost)[0, 0]
+    goal = torch.tensor([[[9.0], [-9.0], [-9.0], [5.0], [-9.0]]])
+    flat = torch.zeros(1, side, 1)
+    cost = torch.tensor([[[0.1], [0.1], [9.0], [0.1], [9.0]]])
+    values = spread(kinds, agent, goal, flat, flat, cost)[0, :, 0]
     assert int(values.argmax()) == 1, "up"
     torch.testing.assert_close(values[0], torch.tensor(5 - 0.1 * 10))
+
+
+def test_cells_off_the_map_and_scores_that_are_not_numbers_lead_nowhere():
+    kinds, agent, given = tables(8, 5, 0)
+    values = spread(torch.zeros_like(kinds), agent, *given)
+    assert bool((values == OUTSIDE).all())
+    broken = [torch.full_like(table, torch.nan).requires_grad_() for table in given]
+    spread(kinds, agent, *broken).sum().backward()

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from program_guided.cli.output import make_folder_of, print_json, save_json, write_atomically
+from program_guided.cli.output import print_json, save_json
 from program_guided.errors import DataError
+from program_guided.files import make_folder_of, write_atomically
 
 __all__ = ["Dataset"]
 

@@ -1,66 +1,186 @@
-"""`proto evaluate`: how many programs of a split an agent finishes."""
+"""`proto evaluate`: how many programs of a split an agent finishes, and which routines fail and why."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean, pstdev
 from typing import Any, Literal
+
+import tyro
 
 from program_guided.cli.output import print_json, save_json
 from program_guided.errors import DataError
 
-__all__ = ["Evaluate"]
+__all__ = ["Evaluate", "print_completion"]
+
+PAPER = {"test": 99.1, "longer": 94.4, "complex": 96.3}
+"""ProTo with dense supervision, in the paper's table."""
 
 
 @dataclass(frozen=True)
 class Evaluate:
     """Measure how many programs of the fixed splits agents finish."""
 
-    agent: tuple[Literal["planner", "random"], ...] = ("planner",)
-    """Whom to measure; several are shown side by side."""
+    agent: tyro.conf.Positional[tuple[str, ...]] = ("minecraft",)
+    """Whom to measure: checkpoints (folders that 'proto train' wrote, or minecraft, which ships), planner, random.
+    Several are shown side by side; checkpoints that differ in their seed only are averaged too."""
     split: tuple[str, ...] = ("standard", "longer", "complex")
     """Which splits: train, test (or standard), longer, complex, test-complex, or all."""
+    worlds: int = 1
+    """Worlds to run each program in."""
+    sides: tuple[int, int] = (5, 8)
+    """Smallest and largest side of the maps, up to 12; the paper's are 5 to 8."""
+    sample: bool = False
+    """Let executors act by chance, as their probabilities say, instead of greedily."""
     seed: int = 0
     """Seed of chance, for agents that use it."""
+    breakdown: bool = False
+    """Show which routines fail and why, and completion by program length."""
     json: bool = False
     """Print the figures as JSON."""
     save: Path | None = None
     """Write the figures to this file too."""
+    figure: Path | None = None
+    """Draw completion against training time of the checkpoints to this PNG file."""
 
     def run(self) -> int:
-        from program_guided.tasks.minecraft.agents import AGENTS, rollout
+        from program_guided.learning.evaluation import evaluate
         from program_guided.tasks.minecraft.splits import SIZES, load_split, split_name
 
-        if not self.split or not self.agent:
-            raise DataError("nothing to measure: name at least one split and one agent")
+        if not self.split or not self.agent or self.worlds < 1:
+            raise DataError("nothing to measure: name at least one split, one agent and one world")
         names = tuple(SIZES) if "all" in self.split else tuple(split_name(name) for name in self.split)
-        agents = {
-            agent: {name: rollout(load_split(name), AGENTS[agent](self.seed)).figures() for name in names}
-            for agent in self.agent
-        }
-        figures = {"seed": self.seed, "agents": agents}
-        if self.save is not None:
-            save_json(figures, self.save)
-        if self.json:
-            print_json(figures)
-            return 0
-        _print(agents)
-        if self.save is not None:
-            print("wrote", self.save)
+        agents = {name: named(name, self.seed, self.sample) for name in self.agent}
+        settings: dict[str, Any] = {"worlds": self.worlds, "sides": self.sides}
+        figures: dict[str, Any] = {"seed": self.seed, "sample": self.sample, **settings, "agents": {}}
+        with _Waiting(not self.json) as waiting:
+            for name, (agent, training) in agents.items():
+                found: dict[str, Any] = {}
+                for split in names:
+                    waiting.say(f"{name} on {split}")
+                    found[split] = evaluate(agent, load_split(split), **settings)
+                figures["agents"][name] = {"training": training, "splits": found}
+        figures["means"] = _means(figures["agents"])
+        self._report(figures)
         return 0
 
+    def _report(self, figures: dict[str, Any]) -> None:
+        if self.save is not None:
+            save_json(figures, self.save)
+        if self.figure is not None:
+            from program_guided.tasks.minecraft.pictures.plots import draw_training
 
-def _print(agents: dict[str, dict[str, Any]]) -> None:
+            curves = {name: agent["training"] for name, agent in figures["agents"].items() if agent["training"]}
+            if not curves:
+                raise DataError("--figure: only checkpoints have a training to draw")
+            draw_training(curves, self.figure)
+        if self.json:
+            print_json(figures)
+            return
+        print_completion(figures)
+        if self.breakdown:
+            for name, agent in figures["agents"].items():
+                _print_breakdown(name, agent["splits"])
+        written = [str(path) for path in (self.save, self.figure) if path is not None]
+        if written:
+            print("wrote", " and ".join(written))
+
+
+def named(name: str, seed: int, sample: bool) -> tuple[Any, dict[str, Any] | None]:
+    """An agent, and what its checkpoint says of its training."""
+    from program_guided.tasks.minecraft.agents import AGENTS
+
+    if name in AGENTS:
+        return AGENTS[name](seed), None
+    from program_guided.learning.agent import ExecutorAgent
+
+    agent = ExecutorAgent.from_pretrained(name, sample=sample, seed=seed)
+    told = agent.config.get("training", {})
+    kept = ("command", "commit", "machine", "target", "seed", "processes", "settings", "samples", "minutes", "curve")
+    executor = agent.config["executor"]
+    size = sum(parameter.numel() for parameter in agent.model.parameters())
+    return agent, {"executor": executor, "parameters": size, **{key: told[key] for key in kept if key in told}}
+
+
+def _means(agents: Mapping[str, Any]) -> dict[str, Any]:
+    """Mean and spread over checkpoints of one kind with different seeds."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for agent in agents.values():
+        training = agent["training"]
+        if training:
+            groups.setdefault(f"{training['executor']['form']}, {training.get('target', 'dense')}", []).append(agent)
+    return {
+        kind: {
+            split: {
+                "seeds": [agent["training"].get("seed") for agent in group],
+                "completion": fmean(agent["splits"][split]["completion"] for agent in group),
+                "deviation": pstdev(agent["splits"][split]["completion"] for agent in group),
+            }
+            for split in group[0]["splits"]
+        }
+        for kind, group in groups.items()
+        if len(group) > 1
+    }
+
+
+class _Waiting:
+    """Says what is being measured, where a person is looking."""
+
+    def __init__(self, wanted: bool) -> None:
+        from rich.console import Console
+
+        self._status = Console(stderr=True).status("") if wanted else None
+
+    def __enter__(self) -> _Waiting:
+        if self._status:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status:
+            self._status.stop()
+
+    def say(self, what: str) -> None:
+        if self._status:
+            self._status.update(f"measuring {what} ...")
+
+
+def print_completion(figures: Mapping[str, Any]) -> None:
+    """Every agent on every split, beside the paper."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(title="programs finished", title_justify="left", box=None, padding=(0, 1, 0, 0))
     failures = ("wrong answer", "wrong place", "missing object", "timeout")
-    for heading in ("split", "agent", "programs", "finished %", "steps", *failures):
+    for heading in ("split", "agent", "programs", "finished %", "paper's ProTo", "steps", *failures):
         justify: Literal["left", "right"] = "left" if heading in ("split", "agent") else "right"
         table.add_column(heading.replace(" ", "\n"), justify=justify, no_wrap=True)
-    for agent, splits in agents.items():
-        for name, split in splits.items():
-            figures = (str(split["programs"]), f"{split['completion']:.1f}", f"{split['mean_steps']:.1f}")
-            table.add_row(name, agent, *figures, *(str(split["outcomes"].get(failure, "")) for failure in failures))
+    for name, agent in figures["agents"].items():
+        for split, found in agent["splits"].items():
+            numbers = (str(found["programs"]), f"{found['completion']:.1f}", f"{PAPER.get(split, '')}")
+            reasons = (str(found["outcomes"].get(failure, "")) for failure in failures)
+            table.add_row(split, Path(name).name, *numbers, f"{found['mean_steps']:.1f}", *reasons)
+    for kind, splits in figures["means"].items():
+        for split, mean in splits.items():
+            label = f"mean of {len(mean['seeds'])}: {kind}"
+            table.add_row(split, label, "", f"{mean['completion']:.2f}", f"{PAPER.get(split, '')}", "")
     Console().print(table)
+
+
+def _print_breakdown(name: str, splits: Mapping[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    for split, found in splits.items():
+        table = Table(title=f"\n{Path(name).name} on {split}", title_justify="left", box=None, padding=(0, 1, 0, 0))
+        table.add_column("routine")
+        table.add_column("begun", justify="right")
+        table.add_column("programs that failed in it")
+        for operation, figures in found["routines"].items():
+            failed = ", ".join(f"{count} {reason}" for reason, count in figures["failed"].items())
+            table.add_row(operation, f"{figures['begun']:,}", failed or "none")
+        Console().print(table)
+        lengths = "   ".join(f"{each['up_to']}: {each['completion']:.1f} %" for each in found["tokens"])
+        print(f"finished by length, up to so many tokens:   {lengths}")

@@ -1,4 +1,4 @@
-"""What commands have in common: figures as JSON with where they come from, and files that are whole or absent."""
+"""What commands have in common: figures as JSON with where they come from."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from program_guided import __version__
-from program_guided.errors import DataError
+from program_guided.files import write_atomically
 
-__all__ = ["counted", "make_folder_of", "print_json", "provenance", "save_json", "write_atomically"]
+__all__ = ["counted", "print_json", "provenance", "save_json"]
 
 
 def print_json(figures: dict[str, Any]) -> None:
@@ -41,29 +41,9 @@ def save_json(figures: dict[str, Any], path: Path) -> None:
     write_atomically(path, (json.dumps(provenance() | figures, indent=2) + "\n").encode("utf-8"))
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write under another name, then rename: a reader sees the old file or the new one, never a part."""
-    make_folder_of(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise DataError(f"{path}: cannot be written ({error.strerror})") from None
-
-
 def counted(number: int, thing: str) -> str:
     """`1 step`, `2 steps`."""
     return f"{number:,} {thing}{'s' * (number != 1)}"
-
-
-def make_folder_of(path: Path) -> None:
-    """Make the folder that a file is to be written to."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written: {path.parent} cannot be a folder ({error.strerror})") from None
 
 
 def _commit() -> str | None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import tyro
 
-from program_guided.cli.output import counted, make_folder_of, print_json
+from program_guided.cli.output import counted, print_json
 from program_guided.errors import DataError
+from program_guided.files import make_folder_of
 
 if TYPE_CHECKING:
+    from program_guided.tasks.minecraft.agents import Agent
     from program_guided.tasks.minecraft.batch import Batch
     from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
 
-__all__ = ["Run", "prepare"]
+__all__ = ["Run", "named_agent", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,9 @@ class Run:
 
     program: tyro.conf.Positional[Path]
     """File that holds the program."""
-    agent: Literal["planner", "random"] = "planner"
-    """Who carries it out: the oracle, or chance."""
+    agent: str = "minecraft"
+    """Who carries it out: a learned executor (minecraft, which ships, or a folder that 'proto train' wrote), planner
+    (the oracle) or random."""
     seed: int = 0
     """Seed of the world, and of chance."""
     map: Path | None = None
@@ -43,12 +46,11 @@ class Run:
 
     def run(self) -> int:
         """1 if the program was not finished."""
-        from program_guided.tasks.minecraft.agents import AGENTS
         from program_guided.tasks.minecraft.snapshots import execution
 
         self._check()
         batch = prepare(self.program, self.seed, self.map, self.inventory)
-        moments = list(execution(batch, AGENTS[self.agent](self.seed)))
+        moments = list(execution(batch, named_agent(self.agent, self.seed)))
         last = moments[-1]
         self._draw(moments)
         if self.json:
@@ -85,13 +87,22 @@ class Run:
                 save_png(moments[-1], self.png)
 
 
+def named_agent(name: str, seed: int) -> Agent:
+    """The planner, chance, or the executor of a checkpoint."""
+    from program_guided.tasks.minecraft.agents import AGENTS
+
+    if name in AGENTS:
+        return AGENTS[name](seed)
+    from program_guided.learning.agent import ExecutorAgent
+
+    return ExecutorAgent.from_pretrained(name, seed=seed)
+
+
 def prepare(program: Path, seed: int, map_file: Path | None, inventory: dict[str, int] | None) -> Batch:
     """A batch of one world in which the program is about to begin."""
     from program_guided.language.parser import read_program
-    from program_guided.language.table import compile_program
-    from program_guided.tasks.minecraft.batch import DEFAULT_SIDES, MOST_ROUTINES, Batch
-    from program_guided.tasks.minecraft.domain import DOMAIN, LARGEST_SIDE
-    from program_guided.tasks.minecraft.scenario import read_scenario
+    from program_guided.tasks.minecraft.domain import DOMAIN
+    from program_guided.tasks.minecraft.scenario import world_of
 
     options: dict[str, object] = {"program": read_program(program, DOMAIN), "inventory": inventory}
     if map_file is not None:
@@ -100,10 +111,4 @@ def prepare(program: Path, seed: int, map_file: Path | None, inventory: dict[str
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
             raise DataError(f"{map_file}: the map cannot be read ({reason}); is the path right?") from None
-    scenario = read_scenario(options, seed)
-    assert scenario.entries is not None
-    sides = DEFAULT_SIDES if map_file is None else (DEFAULT_SIDES[0], LARGEST_SIDE)
-    routines = max(MOST_ROUTINES, len(compile_program(scenario.entries[0].program, DOMAIN)))
-    batch = Batch(scenario.entries, 1, sides=sides, most_routines=routines, require_worlds=map_file is None)
-    scenario.put(batch, 0)
-    return batch
+    return world_of(options, seed)

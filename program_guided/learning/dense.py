@@ -1,107 +1,165 @@
-"""Dense supervision (L_D): the planner's best actions as targets, on the states the learner itself visits (DAgger).
+"""Dense supervision (L_D): the planner's best actions as targets.
 
-Every best action is a right answer: the loss is minus the log of their total probability. One forward pass both acts
-and learns, so a world's step costs one forward and one backward. Early on the planner leads half of the steps, so that
-the ends of programs are seen before conditions have been learned.
+Every best action is a right answer: the loss is minus the log of their total probability (or the paper's L2 distance).
+States come from the learner's own steps (DAgger) or from the planner's (behaviour cloning, as in the paper). One
+forward pass both acts and learns, so a world's step costs one forward and one backward. Early on the planner leads half
+of the learner's steps, so that the ends of programs are seen before conditions have been learned; a quarter of the
+worlds acts greedily, since greedy steps that go in circles are what sampled ones never show.
 
-    for step in train_dense(model, entries, steps=20_000, seed=0): print(step.loss)
+    training = DenseTraining(model, entries, DenseSettings(steps=20_000), seed=0)
+    loss = training.step()
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from program_guided.errors import DataError
 from program_guided.learning.execution import Execution
+from program_guided.learning.settings import DenseSettings
 from program_guided.models.executor import Executor
 from program_guided.tasks.minecraft.batch import Batch, Entry
 from program_guided.tasks.minecraft.rules import Outcome
 
-__all__ = ["DenseSettings", "Progress", "dense_loss", "train_dense"]
+__all__ = ["DenseTraining", "dense_loss", "squared_loss"]
+
+GUIDED_FOR = 0.05
+"""Share of the training in which the planner leads some of the steps."""
 
 
-@dataclass(frozen=True)
-class DenseSettings:
-    """How dense training goes."""
-
-    worlds: int = 1024
-    variants: int = 64
-    rate: float = 2e-3
-    """Learning rate at its height; it rises over `warm_up` steps and falls to 0 along a cosine."""
-    warm_up: int = 200
-    decay: float = 0.01
-    clip: float = 1.0
-    average: float = 0.999
-    """Of the weights that are kept: an average over the last thousand or so steps."""
-    guided: float = 0.5
-    """Share of the planner's steps at the beginning; it falls to 0 over the first twentieth of the training."""
-
-
-DEFAULTS = DenseSettings()
-
-
-@dataclass(frozen=True)
-class Progress:
-    """After one step of training."""
-
-    step: int
-    samples: int
-    loss: float
-    average: Executor
-    """The averaged model, the one to evaluate and keep."""
-
-
-def dense_loss(log_probabilities: Tensor, best: Tensor) -> Tensor:
+def dense_loss(logits: Tensor, best: Tensor) -> Tensor:
     """Minus the log of the probability of all best actions; states without any are left out."""
     supervised = best.any(dim=1)
-    right = log_probabilities.masked_fill(~best, -torch.inf)[supervised]
+    right = logits.log_softmax(dim=1).masked_fill(~best, -torch.inf)[supervised]
     return -right.logsumexp(dim=1).sum() / supervised.sum().clamp(min=1)
 
 
-def train_dense(
-    model: Executor, entries: Sequence[Entry], steps: int, seed: int, settings: DenseSettings = DEFAULTS
-) -> Iterator[Progress]:
-    """Train the model in place, one step at a time."""
-    batch = Batch(entries, settings.worlds, variants=settings.variants)
-    batch.seed(seed)
-    batch.reset()
-    execution, average = Execution(model, batch), copy.deepcopy(model)
-    random, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.AdamW(model.parameters(), settings.rate, betas=(0.9, 0.98), weight_decay=settings.decay)
-    for step in range(steps):
-        for group in optimizer.param_groups:
-            group["lr"] = settings.rate * _schedule(step, steps, settings.warm_up)
-        best, _ = batch.best_actions()
-        logits, rows = execution.infer()
-        log_probabilities = logits.log_softmax(dim=1)
-        loss = dense_loss(log_probabilities, torch.from_numpy(best))
-        optimizer.zero_grad(set_to_none=True)
+def squared_loss(logits: Tensor, best: Tensor) -> Tensor:
+    """The paper's L2 distance, between the probabilities and an even choice among the best actions."""
+    supervised = best.any(dim=1)
+    target = best[supervised] / best[supervised].sum(dim=1, keepdim=True)
+    distance = (logits.softmax(dim=1)[supervised] - target).square().sum()
+    return distance / supervised.sum().clamp(min=1)
+
+
+LOSSES: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {"cross-entropy": dense_loss, "l2": squared_loss}
+
+
+class DenseTraining:
+    """A training that can be stepped, and taken up again from its `state`.
+
+    `share` is this process's number and how many there are; `agree` averages a tensor over them in place.
+    """
+
+    def __init__(
+        self,
+        model: Executor,
+        entries: Sequence[Entry],
+        settings: DenseSettings,
+        seed: int,
+        share: tuple[int, int] = (0, 1),
+        agree: Callable[[Tensor], Tensor] = lambda tensor: tensor,
+    ) -> None:
+        settings.check()
+        number, processes = share
+        if settings.worlds % processes:
+            raise DataError(f"--worlds {settings.worlds} cannot be shared evenly by {processes} processes")
+        self.model, self.average = model, copy.deepcopy(model)
+        self.settings, self.done, self._agree = settings, 0, agree
+        self.batch = Batch(entries, settings.worlds // processes, variants=settings.variants)
+        own_seed = seed + (number << 32)
+        self.batch.seed(own_seed)
+        self.batch.reset()
+        self._numpy, self._torch = np.random.default_rng(own_seed), torch.Generator().manual_seed(own_seed)
+        self.execution = Execution(model, self.batch, shifts=self._torch)
+        self.optimizer = torch.optim.AdamW(
+            model.parameters(), settings.rate, betas=(0.9, 0.98), weight_decay=settings.decay
+        )
+
+    def step(self) -> float:
+        """Update the weights, step the worlds; the loss (not a number if the training has broken down)."""
+        best, _ = self.batch.best_actions()
+        logits, rows = self.execution.infer()
+        loss = LOSSES[self.settings.loss](logits, torch.from_numpy(best).to(logits.device))
+        mean = self._update(loss)
+        if math.isfinite(mean):
+            self._act(best, logits.detach().softmax(dim=1).cpu(), rows)
+            self.done += 1
+        return mean
+
+    def _update(self, loss: Tensor) -> float:
+        """One step of the optimizer along the mean gradient of all processes; their mean loss."""
+        settings = self.settings
+        self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
-        optimizer.step()
-        _follow(average, model, min(settings.average, (step + 1) / (step + 10)))
-        sampled = torch.multinomial(log_probabilities.detach().exp(), 1, generator=generator)[:, 0].numpy()
-        led = random.random(settings.worlds) < settings.guided * max(0.0, 1 - 20 * step / steps)
-        execution.keep(rows)
-        over = batch.outcome != Outcome.RUNNING
-        batch.step_or_reset(np.where(led, best.argmax(axis=1), sampled))
-        execution.forget(over)
-        yield Progress(step + 1, (step + 1) * settings.worlds, float(loss.detach()), average)
+        used = [parameter for parameter in self.model.parameters() if parameter.grad is not None]
+        flat = torch.cat([loss.detach()[None], *(parameter.grad.flatten() for parameter in used)])  # type: ignore[union-attr]
+        flat = self._agree(flat)
+        if not bool(flat.isfinite().all()):
+            return math.nan
+        for parameter, gradient in zip(used, flat[1:].split([parameter.numel() for parameter in used]), strict=True):
+            parameter.grad = gradient.view_as(parameter)
+        torch.nn.utils.clip_grad_norm_(used, settings.clip)
+        warm = min(1.0, (self.done + 1) / settings.warm_up)
+        for group in self.optimizer.param_groups:
+            group["lr"] = settings.rate * warm * 0.5 * (1 + math.cos(math.pi * self.done / settings.steps))
+        self.optimizer.step()
+        self._follow(min(settings.average, (self.done + 1) / (self.done + 10)))
+        return float(flat[0])
+
+    @torch.no_grad()
+    def _follow(self, share: float) -> None:
+        """Move the average a little towards the model."""
+        kept, latest = list(self.average.parameters()), list(self.model.parameters())
+        torch._foreach_mul_(kept, share)
+        torch._foreach_add_(kept, latest, alpha=1 - share)
+
+    def _act(self, best: np.ndarray, probabilities: Tensor, rows: Tensor) -> None:
+        count = self.batch.count
+        actions = torch.multinomial(probabilities, 1, generator=self._torch)[:, 0]
+        greedy = torch.arange(count) < self.settings.greedy * count
+        actions = torch.where(greedy, probabilities.argmax(dim=1), actions)
+        led = np.ones(count, np.bool_)
+        if self.settings.states == "learner":
+            left = max(0.0, 1 - self.done / (GUIDED_FOR * self.settings.steps))
+            led = self._numpy.random(count) < self.settings.guided * left
+        planned = (self._numpy.random(best.shape) * best).argmax(axis=1)
+        self.execution.keep(rows)
+        over = self.batch.outcome != Outcome.RUNNING
+        self.batch.step_or_reset(np.where(led, planned, actions.numpy()))
+        self.execution.forget(over)
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """All that the rest of the training depends on, but for the weights: this process's tensors, and its numbers."""
+        tensors = {f"worlds.{name}": torch.from_numpy(array) for name, array in _storable(self.batch.state()).items()}
+        longest = int(self.batch.programs.size.max())
+        tensors |= {"results": self.execution.results[:, :longest].cpu(), "random": self._torch.get_state()}
+        if self.execution.shift is not None:
+            tensors["shift"] = self.execution.shift.cpu()
+        return tensors, {"done": self.done, "numpy": self._numpy.bit_generator.state}
+
+    def restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
+        """Go on from a `state`."""
+        self.done = int(numbers["done"])
+        self._numpy.bit_generator.state = numbers["numpy"]
+        self._torch.set_state(tensors["random"])
+        worlds = self.batch.state()
+        stored = {name: tensors[f"worlds.{name}"].numpy().view(array.dtype) for name, array in worlds.items()}
+        self.batch.restore(stored)
+        self.execution.results.zero_()
+        results = tensors["results"]
+        self.execution.results[:, : results.shape[1]] = results.to(self.execution.device)
+        if self.execution.shift is not None:
+            self.execution.shift.copy_(tensors["shift"])
 
 
-def _schedule(step: int, steps: int, warm_up: int) -> float:
-    return min(1.0, (step + 1) / warm_up) * 0.5 * (1 + math.cos(math.pi * step / steps))
-
-
-@torch.no_grad()
-def _follow(average: Executor, model: Executor, share: float) -> None:
-    """Move the average a little towards the model."""
-    kept, latest = list(average.parameters()), list(model.parameters())
-    torch._foreach_mul_(kept, share)
-    torch._foreach_add_(kept, latest, alpha=1 - share)
+def _storable(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Unsigned whole numbers, which torch hardly knows, as signed ones of the same bits."""
+    return {name: array.view(np.int64) if array.dtype == np.uint64 else array for name, array in arrays.items()}

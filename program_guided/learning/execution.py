@@ -15,83 +15,88 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from program_guided.models.executor import Executor, ExecutorConfig
-from program_guided.models.grid import Grid, GridReader, GridSizes
+from program_guided.models.attention import Watch
+from program_guided.models.executor import Executor, ExecutorConfig, Form
+from program_guided.models.grid import CellReader, Grid, GridReader, GridSizes
 from program_guided.tasks.minecraft.batch import Batch
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, LARGEST_SIDE, OBJECTS
 
-__all__ = ["Execution", "ExecutorAgent", "minecraft_executor"]
+__all__ = ["Execution", "build", "minecraft_config"]
 
 BEHAVIOURS = ACTIONS.index("true")
 """Actions before this are done at behaviours, the rest at conditions."""
 RESULTS = (("Action", BEHAVIOURS), ("Boolean", len(ACTIONS) - BEHAVIOURS), ("Value", 1))
+LARGEST_SHIFT = 100
+"""Positions of routines are shifted by less than this in training."""
 
 
-def minecraft_executor(**settings: int | bool) -> Executor:
+def minecraft_config(form: Form = "plus", **settings: int | bool) -> ExecutorConfig:
+    """The configuration of an executor for the 2D Minecraft world."""
+    return ExecutorConfig(form, len(DOMAIN.vocabulary), DOMAIN.routine_width, RESULTS, **settings)  # type: ignore[arg-type]
+
+
+def build(config: ExecutorConfig) -> Executor:
     """An untrained executor for the 2D Minecraft world."""
-    config = ExecutorConfig(len(DOMAIN.vocabulary), DOMAIN.routine_width, RESULTS, **settings)  # type: ignore[arg-type]
     sizes = GridSizes(len(KINDS), len(OBJECTS), LARGEST_SIDE)
-    return Executor(config, GridReader(config.width, config.heads, sizes, config.plans))
+    if config.form == "paper":
+        reader = CellReader(config.width, config.heads, config.blocks, sizes, config.hidden, config.sink)
+        return Executor(config, reader)
+    return Executor(config, GridReader(config.width, config.heads, sizes, config.plans, config.hidden))
 
 
 class Execution:
-    """The results of every world's routines, and one step of inference."""
+    """The results of every world's routines, and one step of inference.
 
-    def __init__(self, model: Executor, batch: Batch) -> None:
+    With `shifts`, routines are given positions that begin anywhere, anew in every episode: for training, so that
+    positions which short programs never reach are learned too.
+    """
+
+    def __init__(self, model: Executor, batch: Batch, shifts: torch.Generator | None = None) -> None:
         self.model, self.batch = model, batch
-        self.results = torch.zeros(batch.count, batch.view.words.shape[1], model.config.width)
-        self._number = torch.arange(batch.count)
+        self.device = next(model.parameters()).device
+        self.results = torch.zeros(batch.count, batch.view.words.shape[1], model.config.width, device=self.device)
+        self._shifts = shifts
+        self.shift = self._draw_shifts(batch.count)
+        self._number = torch.arange(batch.count, device=self.device)
 
-    def infer(self) -> tuple[Tensor, Tensor]:
+    def infer(self, watch: Watch | None = None) -> tuple[Tensor, Tensor]:
         """Logits (worlds, actions), impossible ones at minus infinity, and the new rows of Z (worlds, d)."""
         worlds, view = self.batch.worlds, self.batch.view
-        words = torch.from_numpy(view.words)
-        routine = torch.from_numpy(worlds.routine.astype(np.int64)).clamp(max=words.shape[1] - 1)
-        previous = torch.from_numpy(worlds.previous.astype(np.int64))
-        before = previous.clamp(min=0)
+        longest = int(self.batch.programs.size[worlds.program].max())
         grid = Grid(
-            torch.from_numpy(worlds.cells).flatten(1),
-            torch.from_numpy(worlds.agent),
-            torch.from_numpy(worlds.inventory),
+            self._tensor(worlds.cells).flatten(1), self._tensor(worlds.agent), self._tensor(worlds.inventory)
         )
         rows = self.model(
             grid,
-            words[self._number, routine],
-            self.results[self._number, routine],
-            words[self._number, before][:, None],
-            self.results[self._number, before][:, None],
-            (previous >= 0)[:, None],
-        )
+            self._tensor(view.words)[:, :longest],
+            self.results[:, :longest],
+            self._pointed().clamp(max=longest - 1)[:, None],
+            self._tensor(worlds.previous).long()[:, None, None],
+            self.shift,
+            watch,
+        )[:, 0]
         logits = torch.cat([self.model.decode(rows, "Action"), self.model.decode(rows, "Boolean")], dim=1)
-        return logits.masked_fill(~torch.from_numpy(view.mask), -torch.inf), rows
+        return logits.masked_fill(~self._tensor(view.mask), -torch.inf), rows
 
     def keep(self, rows: Tensor) -> None:
         """Store the pointed routines' new results."""
-        routine = torch.from_numpy(self.batch.worlds.routine.astype(np.int64)).clamp(max=self.results.shape[1] - 1)
-        self.results[self._number, routine] = rows.detach()
+        self.results[self._number, self._pointed().clamp(max=self.results.shape[1] - 1)] = rows.detach()
 
     def forget(self, where: NDArray[np.bool_]) -> None:
         """Z is zero when a program begins."""
-        restarted = np.flatnonzero(where)
+        restarted = torch.from_numpy(np.flatnonzero(where))
         if len(restarted):
-            self.results[torch.from_numpy(restarted)] = 0
+            self.results[restarted] = 0
+            if self.shift is not None:
+                self.shift[restarted] = self._draw_shifts(len(restarted))
 
+    def _pointed(self) -> Tensor:
+        return self._tensor(self.batch.worlds.routine).long()
 
-class ExecutorAgent:
-    """A trained executor as an agent of the world: greedy, or sampling."""
+    def _tensor(self, array: NDArray[np.generic]) -> Tensor:
+        return torch.from_numpy(array).to(self.device)
 
-    def __init__(self, model: Executor, sample: bool = False, seed: int = 0) -> None:
-        self.model, self.sample = model, sample
-        self._generator = torch.Generator().manual_seed(seed)
-        self._execution: Execution | None = None
-
-    @torch.no_grad()
-    def act(self, batch: Batch) -> NDArray[np.int64]:
-        if self._execution is None or self._execution.batch is not batch:
-            self._execution = Execution(self.model, batch)
-        logits, rows = self._execution.infer()
-        self._execution.keep(rows)
-        if self.sample:
-            noise = -torch.log(-torch.log(torch.rand(logits.shape, generator=self._generator).clamp(1e-9, 1 - 1e-9)))
-            logits = logits + noise
-        return logits.argmax(dim=1).numpy()
+    def _draw_shifts(self, count: int) -> Tensor | None:
+        if self._shifts is None or self.model.config.form == "plus":
+            return None
+        return torch.randint(LARGEST_SHIFT, (count,), generator=self._shifts).to(self.device)

@@ -1,27 +1,46 @@
-"""The Program-guided Transformer (section 4), form `plus`.
+"""The Program-guided Transformer (section 4), for every task: what differs between tasks is handed in as a reader.
 
-One step carries out the pointed routine: its row of the result matrix Z is told its words (P^s, Eq. 1), its parents'
-results (the masked self-attention of Eq. 4) and the specification (Eq. 5), and is decoded by the head of its result
-type. Departures from the paper: a row reads its own words directly instead of attending over all routines (which only
-the positional encoding would lead back to its own), residual paths and LayerNorm, inactive rows keep their results, and
-the specification is read by a reader made for its kind, more than once.
+A step carries out the pointed routines: their rows of the result matrix Z are told what routines say (CrossAtt1, Eq. 3),
+what the routines before them found (MaskedSelfAtt, Eq. 4) and what the specification shows (CrossAtt2, Eq. 5), in
+stacked blocks, and are decoded by the head of their result type. Rows that are not pointed at keep their results.
+
+    rows = executor(specification, words, results, pointed, parents)     # the pointed rows only: the fast form
+    results = executor.full(specification, words, results, pointed, parents)   # all of Z, as the paper writes it
+    outputs = executor.decode(rows, "Action")
+
+The two forms are equal, for one pointer (Algorithm 1) and for many (Algorithm 3), since a row that is not pointed at
+does not change within a step either. Two configurations:
+
+`paper`: the equations, and what they need to work at all (docs/paper_map.md): positions on the queries and keys of
+CrossAtt1, residual paths, LayerNorm after the first and second attention, a sink in CrossAtt2.
+
+`plus`: a row reads its own words instead of searching for itself among all routines; the specification is read more
+than once, with an MLP after each reading, by a reader made for its kind.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Executor", "ExecutorConfig"]
+from program_guided.models.attention import RowAttention, TableAttention, Watch
+from program_guided.models.words import Semantics, mlp, sinusoids, structure
+
+__all__ = ["Executor", "ExecutorConfig", "Form"]
+
+Form = Literal["paper", "plus"]
+MOST_ROUTINES = 1024
+"""Positions there are for routines."""
 
 
 @dataclass(frozen=True)
 class ExecutorConfig:
     """Sizes of an executor."""
 
+    form: Form
     vocabulary: int
     words: int
     """L: words of a routine."""
@@ -31,11 +50,25 @@ class ExecutorConfig:
     """d_m; the executor's width d is L times this."""
     heads: int = 8
     hidden: int = 256
-    passes: int = 2
-    """How often the specification is read."""
+    """Hidden width of MLPs."""
+    blocks: int = 2
+    """`paper`: stacked blocks. `plus`: how often the specification is read."""
     plans: int = 6
+    """`plus`: heads that find ways."""
     structure: bool = True
+    """Off: ablation without P^t; every routine attends to every other."""
     semantics: bool = True
+    """Off: ablation without P^s."""
+    positions: bool = True
+    """`paper`: positional encoding of routines."""
+    residual: bool = True
+    """`paper`: residual paths around the attentions."""
+    normalise: bool = True
+    """`paper`: LayerNorm after the first and second attention."""
+    sink: bool = True
+    """`paper`: an empty item in CrossAtt2."""
+    feed_forward: bool = True
+    """`paper`: an MLP at the end of a block, as in the standard transformer."""
 
     @property
     def width(self) -> int:
@@ -45,58 +78,192 @@ class ExecutorConfig:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class Program:
+    """What blocks need to know of a batch of programs."""
+
+    semantics: Semantics
+    words: Tensor
+    """(batch, routines, L)"""
+    places: Tensor
+    """(batch, routines) positions"""
+    encoding: Tensor
+    """(positions, d)"""
+    table: Tensor
+    """`paper`: routines as sums of rows of this table, at `index` (batch, routines, L or L + 1)"""
+    index: Tensor
+
+
 class Executor(nn.Module):
-    """`reader` answers queries about a specification: (batch, width), specification -> (batch, width)."""
+    """`reader(query, specification, number, watch)` answers queries (batch, rows, d) about a specification."""
 
     def __init__(self, config: ExecutorConfig, reader: nn.Module) -> None:
         super().__init__()
         self.config, self.reader = config, reader
-        width = config.width
-        self.word = nn.Embedding(config.vocabulary, config.word_width, padding_idx=0)
-        self.inject = nn.Linear(2 * width, width)
-        self.parents = nn.MultiheadAttention(width, config.heads, batch_first=True)
-        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2 + 2 * config.passes))
-        self.think = nn.ModuleList(_mlp(width, config.hidden, width) for _ in range(config.passes))
-        self.heads = nn.ModuleDict({name: _mlp(width, config.hidden, size) for name, size in config.results})
-
-    def semantics(self, words: Tensor) -> Tensor:
-        """P^s (Eq. 1): the words' embeddings side by side; (..., L) -> (..., d)."""
-        embedded = self.word(words.long()).flatten(-2)
-        return embedded if self.config.semantics else torch.zeros_like(embedded)
+        self.semantics = Semantics(config.vocabulary, config.words, config.word_width, config.semantics)
+        blocks = [PaperBlock(config) for _ in range(config.blocks)] if config.form == "paper" else [PlusBlock(config)]
+        self.blocks: nn.ModuleList = nn.ModuleList(blocks)
+        encoding = sinusoids(MOST_ROUTINES, config.width)
+        self.register_buffer("encoding", encoding, persistent=False)
+        self.heads = nn.ModuleDict({name: mlp(config.width, config.hidden, size) for name, size in config.results})
 
     def forward(
         self,
         specification: Any,
         words: Tensor,
-        result: Tensor,
-        parent_words: Tensor,
-        parent_results: Tensor,
-        has_parent: Tensor,
+        results: Tensor,
+        pointed: Tensor,
+        parents: Tensor,
+        shift: Tensor | None = None,
+        watch: Watch | None = None,
     ) -> Tensor:
-        """The new row of Z of the pointed routine.
+        """The new rows of Z of the pointed routines, (batch, R, d): nothing else is computed.
 
-        words (batch, L), result (batch, d): the pointed routine and its row of Z so far. parent_words (batch, K, L),
-        parent_results (batch, K, d), has_parent (batch, K): its parents.
+        words (batch, routines, L) with 0 for no word, results (batch, routines, d), pointed (batch, R), parents
+        (batch, R, K) with -1 for none. `shift` (batch,) moves the routines' positions (for training: positions that
+        short programs never reach are seen too). `watch` is filled with attention weights.
         """
-        own = self._injected(words[:, None], result[:, None])
-        keys = torch.cat([own, self._injected(parent_words, parent_results)], dim=1)
-        allowed = torch.cat([torch.ones_like(has_parent[:, :1]), has_parent], dim=1)
-        informed, _ = self.parents(own, keys, keys, key_padding_mask=~allowed, need_weights=False)
-        row = (own + informed)[:, 0] + self.reader.context(specification)
-        for number, think in enumerate(self.think):
-            row = row + self.reader(self.norms[2 + 2 * number](row), specification)
-            row = row + think(self.norms[3 + 2 * number](row))
-        return self.norms[1](row)
+        program = self._read(words, shift)
+        if not self.config.structure:
+            parents = _all_others(words, pointed)
+        batch, count, most = parents.shape
+        rows, others = _take(results, pointed), _take(results, parents.flatten(1))
+        allowed = torch.cat([torch.ones_like(pointed, dtype=torch.bool)[..., None], parents >= 0], dim=2)
+        for number, block in enumerate(self.blocks):
+            told = block.tell(rows, pointed, program, watch, f"words {number}")
+            heard = block.tell(others, parents.flatten(1), program)
+            keys = torch.cat([told[:, :, None], heard.view(batch, count, most, -1)], dim=2)
+            flat = (told.flatten(0, 1)[:, None], keys.flatten(0, 1), allowed.flatten(0, 1)[:, None])
+            rows = block.follow(told, *flat, watch, f"routines {number}").view_as(told)
+            rows = block.look(rows, self.reader, specification, number, watch)
+        return rows
 
-    def _injected(self, words: Tensor, results: Tensor) -> Tensor:
-        """H_1: results told what their routines say."""
-        return self.norms[0](self.inject(torch.cat([self.semantics(words), results], dim=-1)))
+    def full(self, specification: Any, words: Tensor, results: Tensor, pointed: Tensor, parents: Tensor) -> Tensor:
+        """All of Z after a step, (batch, routines, d): every row computed, as in Eq. 3 to 5, with the mask P^t."""
+        routines = words.shape[1]
+        program = self._read(words, None)
+        every = torch.arange(routines, device=words.device).expand(len(words), -1)
+        exists = (words != 0).any(dim=2)
+        allowed = structure(pointed, parents, routines)
+        if not self.config.structure:
+            allowed = torch.ones_like(allowed) & (exists[:, None] | allowed)
+        active = torch.nn.functional.one_hot(pointed + 1, routines + 1)[..., 1:].sum(dim=1).bool()[..., None]
+        for number, block in enumerate(self.blocks):
+            told = block.tell(results, every, program)
+            rows = block.follow(told, told, told, allowed, None, "")
+            results = torch.where(active, block.look(rows, self.reader, specification, number, None), results)
+        return results
 
     def decode(self, rows: Tensor, result_type: str) -> Tensor:
         """The explicit output of rows of one result type."""
         output: Tensor = self.heads[result_type](rows)
         return output
 
+    def _read(self, words: Tensor, shift: Tensor | None) -> Program:
+        places = torch.arange(words.shape[1], device=words.device).expand(words.shape[:2])
+        places = places if shift is None else places + shift[:, None]
+        if self.config.form == "plus":
+            return Program(self.semantics, words, places, self.encoding, self.encoding, places)
+        table, index = self.semantics.table(), self.semantics.index(words)
+        if self.config.positions:
+            missing = (words == 0).all(dim=2, keepdim=True)
+            index = torch.cat([index, (places[..., None] + len(table)).masked_fill(missing, -1)], dim=2)
+            table = torch.cat([table, self.encoding])
+        return Program(self.semantics, words, places, self.encoding, *_only_used(table, index))
 
-def _mlp(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
-    return nn.Sequential(nn.Linear(inputs, hidden), nn.GELU(), nn.Linear(hidden, outputs))
+
+class PaperBlock(nn.Module):
+    """Eq. 3 to 5, with the additions that the configuration asks for."""
+
+    def __init__(self, config: ExecutorConfig) -> None:
+        super().__init__()
+        self.config, width = config, config.width
+        self.words, self.rows = TableAttention(width, config.heads), RowAttention(width, config.heads)
+        with torch.no_grad():  # equal at first, so that a row begins by attending to its own position
+            self.words.key.weight.copy_(self.words.query.weight.mul_(3))
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
+        if config.feed_forward:
+            self.think = mlp(width, config.hidden, width)
+
+    def tell(
+        self, rows: Tensor, numbers: Tensor, program: Program, watch: Watch | None = None, name: str = ""
+    ) -> Tensor:
+        """H_1 (Eq. 3): rows told what routines say."""
+        asking = rows
+        if self.config.positions:
+            asking = rows + program.encoding[program.places.gather(1, numbers.clamp(min=0))]
+        index = program.index.repeat_interleave(rows.shape[1], dim=0)
+        told = self.words(asking.flatten(0, 1), program.table, index, None, watch, name).view_as(rows)
+        return self._after(rows, told, 0)
+
+    def follow(
+        self, told: Tensor, queries: Tensor, keys: Tensor, allowed: Tensor, watch: Watch | None, name: str
+    ) -> Tensor:
+        """H_2 (Eq. 4): rows told what the routines before them found."""
+        return self._after(told, self.rows(queries, keys, allowed, watch, name).view_as(told), 1)
+
+    def look(
+        self, rows: Tensor, reader: nn.Module, specification: Any, number: int, watch: Watch | None = None
+    ) -> Tensor:
+        """Z (Eq. 5): rows told what the specification shows."""
+        seen = reader(rows, specification, number, watch)
+        rows = rows + seen if self.config.residual else seen
+        return rows + self.think(self.norms[2](rows)) if self.config.feed_forward else rows
+
+    def _after(self, before: Tensor, attended: Tensor, norm: int) -> Tensor:
+        rows = before + attended if self.config.residual else attended
+        return self.norms[norm](rows) if self.config.normalise else rows
+
+
+class PlusBlock(nn.Module):
+    """Words directly, then the parents' results, then the specification several times."""
+
+    def __init__(self, config: ExecutorConfig) -> None:
+        super().__init__()
+        width = config.width
+        self.inject, self.rows = nn.Linear(2 * width, width), RowAttention(width, config.heads)
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2 + 2 * config.blocks))
+        self.think = nn.ModuleList(mlp(width, config.hidden, width) for _ in range(config.blocks))
+
+    def tell(
+        self, rows: Tensor, numbers: Tensor, program: Program, watch: Watch | None = None, name: str = ""
+    ) -> Tensor:
+        """Rows told what their own routines say."""
+        words = program.semantics(_take(program.words, numbers))
+        return self.norms[0](self.inject(torch.cat([words, rows], dim=2)))
+
+    def follow(
+        self, told: Tensor, queries: Tensor, keys: Tensor, allowed: Tensor, watch: Watch | None, name: str
+    ) -> Tensor:
+        """Rows told what the routines before them found (Eq. 4)."""
+        return told + self.rows(queries, keys, allowed, watch, name).view_as(told)
+
+    def look(
+        self, rows: Tensor, reader: nn.Module, specification: Any, number: int, watch: Watch | None = None
+    ) -> Tensor:
+        """Rows told what the specification shows, and what follows from it, several times."""
+        for turn, think in enumerate(self.think):
+            rows = rows + reader(self.norms[2 + 2 * turn](rows), specification, turn, watch)
+            rows = rows + think(self.norms[3 + 2 * turn](rows))
+        return self.norms[1](rows)
+
+
+def _take(rows: Tensor, numbers: Tensor) -> Tensor:
+    """Rows by number: (batch, routines, d), (batch, N) -> (batch, N, d); row 0 where the number is -1."""
+    return rows.gather(1, numbers.clamp(min=0)[..., None].expand(-1, -1, rows.shape[2]))
+
+
+def _all_others(words: Tensor, pointed: Tensor) -> Tensor:
+    """Every routine but the pointed one as a parent: (batch, R, routines)."""
+    every = torch.arange(words.shape[1], device=words.device).expand(len(words), pointed.shape[1], -1)
+    missing = (words == 0).all(dim=2)[:, None] | (every == pointed[..., None])
+    return every.masked_fill(missing, -1)
+
+
+def _only_used(table: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows of the table that occur in the index, and the index into them."""
+    used = torch.zeros(len(table) + 1, dtype=torch.bool, device=table.device)
+    used[index.flatten()] = True
+    number = used[:-1].cumsum(0) - 1
+    compact = torch.where(index >= 0, number[index.clamp(min=0)], -1)
+    return table[used[:-1]], compact.to(torch.int16)

@@ -1,9 +1,11 @@
-"""Reading a grid world: what `plus` does in place of CrossAtt2 (Eq. 5), and what a grid is made of.
+"""Grid worlds as specifications: what a grid is made of, and two ways of reading one.
 
-A cell is the sum of what lies there and where it is, so its score for a query is a sum of table entries, and so is the
-value it contributes: attention over 64 cells needs a few small tables, not 64 projected vectors. Beside the attended
-average a routine reads sums (counting wants sums, an average cannot count), and values that spread over the map
-(`propagation.py`), which show the way around walls.
+A cell is the sum of what lies there, where it lies seen from the agent, and where it lies on the map, so attention over
+the cells is a `TableAttention`. `CellReader` is the paper's CrossAtt2 (Eq. 5) over these cells and nothing else. The
+reader of `plus`, `GridReader`, adds what attention is bad at: counting (an average does not count), and finding the way
+around walls and rivers (`propagation.py`).
+
+    reader(query, grid, number)      # (batch, rows, width) -> (batch, rows, width); number: which block or pass asks
 """
 
 from __future__ import annotations
@@ -13,20 +15,25 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from program_guided.models.attention import TableAttention, Watch
 from program_guided.models.propagation import NEIGHBOURS, spread
+from program_guided.models.words import mlp, sinusoids
 
-__all__ = ["Grid", "GridReader", "GridSizes"]
+__all__ = ["CellReader", "Grid", "GridReader", "GridSizes"]
 
 COUNTED = 6
 """A count is shown as thresholds passed, up to this one."""
 MOST_CARRIED = 7
+FARTHEST = 7
+"""Offsets to the agent beyond this are not told apart."""
 
 
 @dataclass(frozen=True)
 class GridSizes:
-    """What the tables of a grid reader must hold."""
+    """What the tables of a reader must hold."""
 
     kinds: int
+    """Kinds of cells, 0 among them: not on the map."""
     items: int
     side: int
     """The largest side."""
@@ -34,38 +41,107 @@ class GridSizes:
 
 @dataclass(frozen=True)
 class Grid:
-    """A batch of grids. Rows and columns count from 0."""
+    """A batch of square maps. Rows and columns count from 0."""
 
     kinds: Tensor
-    """(batch, side * side) uint8"""
+    """(batch, side * side)"""
     agent: Tensor
-    """(batch, 2)"""
+    """(batch, 2) row and column"""
     inventory: Tensor
     """(batch, items)"""
 
     @property
     def side(self) -> int:
-        return int(self.kinds.shape[1] ** 0.5)
+        return round(self.kinds.shape[1] ** 0.5)
+
+    def repeated(self, times: int) -> Grid:
+        """Every map `times` times, one after the other."""
+        if times == 1:
+            return self
+        return Grid(*(each.repeat_interleave(times, dim=0) for each in (self.kinds, self.agent, self.inventory)))
+
+
+class Cells(nn.Module):
+    """The cells of a grid as sums of table rows: what | row | column | offset to the agent, if asked for."""
+
+    def __init__(self, width: int, hidden: int, sizes: GridSizes, offsets: bool) -> None:
+        super().__init__()
+        self.sizes, self.offsets = sizes, offsets
+        self.what = mlp(sizes.kinds, hidden, width)
+        if offsets:
+            self.where = mlp(2 * (2 * FARTHEST + 1), hidden, width)
+        place = sinusoids(sizes.side, width // 2)
+        self.register_buffer("rows", torch.cat([place, torch.zeros_like(place)], dim=1), persistent=False)
+        self.register_buffer("columns", torch.cat([torch.zeros_like(place), place], dim=1), persistent=False)
+
+    def table(self, side: int) -> Tensor:
+        """(rows, width)"""
+        device = self.rows.device
+        table = [self.what(torch.eye(self.sizes.kinds, device=device)), self.rows[:side], self.columns[:side]]
+        if self.offsets:
+            offset = torch.arange(1 - side, side, device=device).clamp(-FARTHEST, FARTHEST) + FARTHEST
+            down, right = torch.cartesian_prod(offset, offset).T
+            seen = torch.eye(2 * FARTHEST + 1, device=device)
+            table.append(self.where(torch.cat([seen[down], seen[right]], dim=1)))
+        return torch.cat(table)
+
+    def index(self, grid: Grid) -> Tensor:
+        """(batch, cells, 3 or 4) rows of the table; -1 where there is no cell."""
+        side, kinds = grid.side, self.sizes.kinds
+        row, column = torch.cartesian_prod(*[torch.arange(side, device=grid.kinds.device)] * 2).T
+        parts = [grid.kinds.long(), (kinds + row).expand_as(grid.kinds), (kinds + side + column).expand_as(grid.kinds)]
+        if self.offsets:
+            down, right = (place - grid.agent[:, i, None] + side - 1 for i, place in enumerate((row, column)))
+            parts.append(kinds + 2 * side + down * (2 * side - 1) + right)
+        return torch.stack(parts, dim=2).masked_fill((grid.kinds == 0)[..., None], -1).to(torch.int16)
+
+
+class CellReader(nn.Module):
+    """CrossAtt2 of `paper`: attention over the cells; what the agent carries is added to every one of them.
+
+    The paper's encoders: the map by a two-layer MLP (hidden 256; here one for what and one for where, whose sum a cell
+    is), the inventory by another (hidden 128).
+    """
+
+    def __init__(self, width: int, heads: int, blocks: int, sizes: GridSizes, hidden: int, sink: bool) -> None:
+        super().__init__()
+        self.cells = Cells(width, hidden, sizes, offsets=True)
+        self.carried = mlp(sizes.items, hidden // 2, width)
+        self.attend = nn.ModuleList(TableAttention(width, heads, sink) for _ in range(blocks))
+
+    def forward(self, query: Tensor, grid: Grid, number: int, watch: Watch | None = None) -> Tensor:
+        asked = query.flatten(0, 1)
+        grid = grid.repeated(query.shape[1])
+        table, index = self.cells.table(grid.side), self.cells.index(grid)
+        carried = self.carried(grid.inventory.float())
+        attended: Tensor = self.attend[number](asked, table, index, carried, watch, f"cells {number}")
+        return attended.view_as(query)
 
 
 class GridReader(nn.Module):
-    """Query (batch, width) -> what the grid answers (batch, width)."""
+    """The reader of `plus`: attention over the cells, counts, ways, and what the agent carries and stands beside."""
 
-    def __init__(self, width: int, heads: int, sizes: GridSizes, plans: int) -> None:
+    def __init__(self, width: int, heads: int, sizes: GridSizes, plans: int, hidden: int) -> None:
         super().__init__()
         self.heads, self.sizes, self.plans = heads, sizes, plans
-        table = sizes.kinds + 2 * sizes.side
+        self.cells = Cells(width, hidden // 4, sizes, offsets=False)
+        self.attend = TableAttention(width, heads, sink=True)
         self.carried = nn.Embedding(sizes.items * (MOST_CARRIED + 1), width)
         self.beside = nn.Embedding(len(NEIGHBOURS) * sizes.kinds, width)
-        self.score = nn.Linear(width, heads * table)
-        self.value = nn.Parameter(torch.randn(heads, table, width // heads) * 0.1)
-        self.gate = nn.Linear(width, heads * (sizes.kinds + sizes.items))
-        self.plan = nn.Linear(width, plans * (table + sizes.kinds))
-        read = width + heads * (COUNTED + 1) + plans * len(NEIGHBOURS)
-        self.join = nn.Linear(read, width)
+        self.pick = nn.Linear(width, heads * (sizes.kinds + sizes.items))
+        self.plan = nn.Linear(width, plans * (2 * sizes.kinds + 2 * sizes.side))
+        self.join = nn.Linear(heads * (COUNTED + 1) + plans * len(NEIGHBOURS), width)
+
+    def forward(self, query: Tensor, grid: Grid, number: int, watch: Watch | None = None) -> Tensor:
+        asked = query.flatten(0, 1)
+        grid = grid.repeated(query.shape[1])
+        table, index = self.cells.table(grid.side), self.cells.index(grid)
+        attended = self.attend(asked, table, index, None, watch, f"cells {number}")
+        found = self.join(torch.cat([self.count(asked, grid), self.find_way(asked, grid)], dim=1))
+        return (attended + found + self.context(grid)).view_as(query)
 
     def context(self, grid: Grid) -> Tensor:
-        """What the agent carries and stands beside, which every query is told."""
+        """What the agent carries and stands beside."""
         items = torch.arange(self.sizes.items, device=grid.kinds.device) * (MOST_CARRIED + 1)
         carried = self.carried(items + grid.inventory.long().clamp(max=MOST_CARRIED)).sum(dim=1)
         return carried + self.beside(self._kinds_beside(grid)).sum(dim=1)
@@ -80,46 +156,22 @@ class GridReader(nn.Module):
         places = torch.arange(len(NEIGHBOURS), device=grid.kinds.device) * self.sizes.kinds
         return torch.stack(found, dim=1) + places
 
-    def forward(self, query: Tensor, grid: Grid) -> Tensor:
-        attended, _ = self.attend(query, grid)
-        return self.join(torch.cat([attended, self.count(query, grid), self.find_way(query, grid)], dim=1))
-
-    def _tables(self, scores: Tensor, side: int, rest: int) -> tuple[Tensor, ...]:
-        """Split scores into those of kinds, rows, columns and what else there is."""
-        kinds, largest = self.sizes.kinds, self.sizes.side
-        of_kind, of_row, of_column, others = scores.split([kinds, largest, largest, rest], dim=2)
-        return of_kind, of_row[..., :side], of_column[..., :side], others
-
-    def attend(self, query: Tensor, grid: Grid) -> tuple[Tensor, Tensor]:
-        """Multi-head attention over the cells, from tables: attended values, and weights (batch, heads, cells)."""
-        batch, side = len(query), grid.side
-        of_kind, of_row, of_column, _ = self._tables(self.score(query).view(batch, self.heads, -1), side, 0)
-        index = grid.kinds.long()[:, None, :].expand(batch, self.heads, side * side)
-        places = (of_row[..., :, None] + of_column[..., None, :]).flatten(2)
-        weights = (of_kind.gather(2, index) + places).softmax(dim=2)
-        kinds = weights.new_zeros(batch, self.heads, self.sizes.kinds).scatter_add(2, index, weights)
-        on_map = weights.view(batch, self.heads, side, side)
-        pad = weights.new_zeros(batch, self.heads, self.sizes.side - side)
-        shares = torch.cat([kinds, on_map.sum(3), pad, on_map.sum(2), pad], dim=2)
-        return torch.einsum("bht,htv->bhv", shares, self.value).flatten(1), weights
-
     def count(self, query: Tensor, grid: Grid) -> Tensor:
         """How many there are of what each head picks (a kind of cell, or a carried object), as thresholds passed."""
-        picked = self.gate(query).view(len(query), self.heads, -1).softmax(dim=2)
+        picked = self.pick(query).view(len(query), self.heads, -1).softmax(dim=2)
         present = torch.zeros(len(query), self.sizes.kinds, device=query.device)
-        ones = torch.ones(grid.kinds.shape, device=query.device)
-        present = present.scatter_add(1, grid.kinds.long(), ones)
+        present.scatter_add_(1, grid.kinds.long(), (grid.kinds > 0).float())
         amounts = torch.cat([present, grid.inventory.float()], dim=1).clamp(max=COUNTED + 1)
-        counts = torch.einsum("bhk,bk->bh", picked, amounts)
+        counts = torch.bmm(picked, amounts[..., None])
         steps = torch.arange(COUNTED, device=query.device) + 0.5
-        thresholds = ((counts[..., None] - steps) * 2).tanh()
-        return torch.cat([counts[..., None] / COUNTED, thresholds], dim=2).flatten(1)
+        return torch.cat([counts / COUNTED, ((counts - steps) * 2).tanh()], dim=2).flatten(1)
 
     def find_way(self, query: Tensor, grid: Grid) -> Tensor:
         """Values around the agent: at its own cell, and how much better each neighbour is."""
-        scores = self.plan(query).view(len(query), self.plans, -1)
-        of_kind, of_row, of_column, cost = self._tables(scores, grid.side, self.sizes.kinds)
+        kinds, largest, side = self.sizes.kinds, self.sizes.side, grid.side
+        scores = self.plan(query).view(len(query), -1, self.plans)
+        of_kind, cost, of_row, of_column = scores.split([kinds, kinds, largest, largest], dim=1)
         cost = torch.nn.functional.softplus(cost) + 0.05
-        values = spread(grid.kinds, grid.agent, of_kind, of_row, of_column, cost)
-        better = (values[..., 1:] - values[..., :1]).clamp(-3, 3)
-        return torch.cat([values[..., :1].clamp(-10, 10) / 3, better], dim=2).flatten(1)
+        values = spread(grid.kinds, grid.agent, of_kind, of_row[:, :side], of_column[:, :side], cost)
+        better = (values[:, 1:] - values[:, :1]).clamp(-3, 3)
+        return torch.cat([values[:, :1].clamp(-10, 10) / 3, better], dim=1).flatten(1)

@@ -27,106 +27,115 @@ __all__ = ["NEIGHBOURS", "OUTSIDE", "spread", "spread_plain"]
 NEIGHBOURS = ((0, 0), (-1, 0), (1, 0), (0, -1), (0, 1))
 """Where values are read, relative to the agent: its own cell, then up, down, left, right."""
 OUTSIDE = -30.0
-"""The value of a cell that is not on the map."""
+"""What is read of a cell that is not on the map, and the least that is read of any."""
+UNREACHABLE = -1e30
 
 
-@njit(cache=True, fastmath=True)
-def _forward(kinds, agent, goal_kind, goal_row, goal_column, cost, values, following, out):  # type: ignore[no-untyped-def]
-    batch, heads = goal_kind.shape[0], goal_kind.shape[1]
-    side = goal_row.shape[2]
+@njit(cache=True, fastmath={"nnan", "nsz"})
+def _forward(kinds, agent, goal_kind, goal_row, goal_column, cost, values, out):  # type: ignore[no-untyped-def]
+    """Sweeps over the map, there and back, until nothing changes; the heads of a cell lie side by side."""
+    batch, side, heads = goal_row.shape
+    wide = side + 2
+    unreachable = np.float32(UNREACHABLE)
     for b in range(batch):
-        for h in range(heads):
-            for row in range(side):
-                for column in range(side):
-                    cell = row * side + column
-                    values[cell] = goal_kind[b, h, kinds[b, cell]] + goal_row[b, h, row] + goal_column[b, h, column]
-                    following[b, h, cell] = -1
-            changed = True
-            forward = True
-            while changed:
-                changed = False
-                for step in range(side * side):
-                    cell = step if forward else side * side - 1 - step
-                    row, column = cell // side, cell % side
-                    best, best_cell = np.float32(-1e30), -1
-                    if row > 0 and values[cell - side] > best:
-                        best, best_cell = values[cell - side], cell - side
-                    if row < side - 1 and values[cell + side] > best:
-                        best, best_cell = values[cell + side], cell + side
-                    if column > 0 and values[cell - 1] > best:
-                        best, best_cell = values[cell - 1], cell - 1
-                    if column < side - 1 and values[cell + 1] > best:
-                        best, best_cell = values[cell + 1], cell + 1
-                    through = best - cost[b, h, kinds[b, cell]]
-                    if through > values[cell]:
-                        values[cell] = through
-                        following[b, h, cell] = best_cell
-                        changed = True
-                forward = not forward
-            for k in range(5):
-                row = agent[b, 0] + (-1 if k == 1 else 1 if k == 2 else 0)
-                column = agent[b, 1] + (-1 if k == 3 else 1 if k == 4 else 0)
-                inside = 0 <= row < side and 0 <= column < side
-                out[b, h, k] = values[row * side + column] if inside else np.float32(OUTSIDE)
+        value = values[b]
+        for place in range(wide * wide):
+            row, column = place // wide - 1, place % wide - 1
+            inside = 0 <= row < side and 0 <= column < side
+            kind = kinds[b, row * side + column] if inside else 0
+            for h in range(heads):
+                goal = unreachable
+                if kind > 0:
+                    goal = goal_kind[b, kind, h] + goal_row[b, row, h] + goal_column[b, column, h]
+                value[place, h] = goal
+        changed = True
+        forward = True
+        while changed:
+            changed = False
+            for step in range(side * side):
+                cell = step if forward else side * side - 1 - step
+                kind = kinds[b, cell]
+                if kind == 0:
+                    continue
+                place = (cell // side + 1) * wide + cell % side + 1
+                better = 0
+                for h in range(heads):
+                    before_after = max(value[place - wide, h], value[place + wide, h])
+                    left_right = max(value[place - 1, h], value[place + 1, h])
+                    through = max(before_after, left_right) - cost[b, kind, h]
+                    better += through > value[place, h]
+                    value[place, h] = max(value[place, h], through)
+                changed |= better > 0
+            forward = not forward
+        here = (agent[b, 0] + 1) * wide + agent[b, 1] + 1
+        for k, place in enumerate((here, here - wide, here + wide, here - 1, here + 1)):
+            for h in range(heads):
+                out[b, k, h] = max(value[place, h], np.float32(OUTSIDE))
 
 
 @njit(cache=True)
-def _backward(kinds, agent, following, gradient, to_goal_kind, to_goal_row, to_goal_column, to_cost):  # type: ignore[no-untyped-def]
-    batch, heads = gradient.shape[0], gradient.shape[1]
-    side = to_goal_row.shape[2]
+def _backward(kinds, agent, values, goals, cost, gradient, to_kind, to_row, to_column, to_cost):  # type: ignore[no-untyped-def]
+    """Follow the best way from each place that was read; a cell's own score ends it."""
+    goal_kind, goal_row, goal_column = goals
+    batch, side, heads = goal_row.shape
+    wide = side + 2
     for b in range(batch):
-        for h in range(heads):
-            for k in range(5):
-                row = agent[b, 0] + (-1 if k == 1 else 1 if k == 2 else 0)
-                column = agent[b, 1] + (-1 if k == 3 else 1 if k == 4 else 0)
-                amount = gradient[b, h, k]
-                if not (0 <= row < side and 0 <= column < side) or amount == 0:
+        value = values[b]
+        here = (agent[b, 0] + 1) * wide + agent[b, 1] + 1
+        for k, start in enumerate((here, here - wide, here + wide, here - 1, here + 1)):
+            for h in range(heads):
+                amount, place = gradient[b, k, h], start
+                row, column = place // wide - 1, place % wide - 1
+                if amount == 0 or not (0 <= row < side and 0 <= column < side) or value[place, h] < OUTSIDE:
                     continue
-                cell = row * side + column
-                while following[b, h, cell] >= 0:
-                    to_cost[b, h, kinds[b, cell]] -= amount
-                    cell = following[b, h, cell]
-                to_goal_kind[b, h, kinds[b, cell]] += amount
-                to_goal_row[b, h, cell // side] += amount
-                to_goal_column[b, h, cell % side] += amount
+                for _ in range(wide * wide):
+                    row, column = place // wide - 1, place % wide - 1
+                    kind = kinds[b, row * side + column]
+                    if kind == 0:
+                        break
+                    if value[place, h] == goal_kind[b, kind, h] + goal_row[b, row, h] + goal_column[b, column, h]:
+                        to_kind[b, kind, h] += amount
+                        to_row[b, row, h] += amount
+                        to_column[b, column, h] += amount
+                        break
+                    to_cost[b, kind, h] -= amount
+                    best = place - wide
+                    for other in (place + wide, place - 1, place + 1):
+                        if value[other, h] > value[best, h]:
+                            best = other
+                    place = best
 
 
 class _Spread(torch.autograd.Function):
     @staticmethod
-    def forward(
-        context: Any,
-        kinds: Tensor,
-        agent: Tensor,
-        goal_kind: Tensor,
-        goal_row: Tensor,
-        goal_column: Tensor,
-        cost: Tensor,
-    ) -> Tensor:
-        batch, heads, side = goal_row.shape
-        following = np.empty((batch, heads, side * side), np.int16)
-        out = np.empty((batch, heads, len(NEIGHBOURS)), np.float32)
-        tables = [table.detach().contiguous().numpy() for table in (goal_kind, goal_row, goal_column, cost)]
-        _forward(kinds.numpy(), agent.numpy(), *tables, np.empty(side * side, np.float32), following, out)
-        context.following = following
-        context.save_for_backward(kinds, agent)
-        context.shapes = [table.shape for table in (goal_kind, goal_row, goal_column, cost)]
-        return torch.from_numpy(out)
+    def forward(context: Any, kinds: Tensor, agent: Tensor, *tables: Tensor) -> Tensor:
+        batch, side, heads = tables[1].shape
+        values = np.empty((batch, (side + 2) ** 2, heads), np.float32)
+        out = torch.empty(batch, len(NEIGHBOURS), heads)
+        given = [table.detach().contiguous() for table in tables]
+        _forward(kinds.numpy(), agent.numpy(), *(table.numpy() for table in given), values, out.numpy())
+        context.values = values
+        context.save_for_backward(kinds, agent, *given)
+        return out
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        kinds, agent = context.saved_tensors
-        gradients = [np.zeros(tuple(shape), np.float32) for shape in context.shapes]
-        _backward(kinds.numpy(), agent.numpy(), context.following, gradient.contiguous().numpy(), *gradients)
-        return None, None, *(torch.from_numpy(each) for each in gradients)
+        kinds, agent, *given = context.saved_tensors
+        *goals, cost = [table.numpy() for table in given]
+        to_tables = [torch.zeros_like(table) for table in given]
+        arrays = [table.numpy() for table in to_tables]
+        around = (kinds.numpy(), agent.numpy(), context.values)
+        _backward(*around, tuple(goals), cost, gradient.contiguous().numpy(), *arrays)
+        return None, None, *to_tables
 
 
 def spread(
     kinds: Tensor, agent: Tensor, goal_kind: Tensor, goal_row: Tensor, goal_column: Tensor, cost: Tensor
 ) -> Tensor:
-    """Values at the agent's cell and its neighbours: (batch, heads, 5).
+    """Values at the agent's cell and its neighbours: (batch, 5, heads).
 
-    kinds (batch, side * side) and agent (batch, 2) are whole numbers; goal_kind and cost (batch, heads, kinds) and
-    goal_row, goal_column (batch, heads, side) are scores; cost must be positive.
+    kinds (batch, side * side; 0 is off the map) and agent (batch, 2) are whole numbers; goal_kind and cost (batch,
+    kinds, heads) and goal_row, goal_column (batch, side, heads) are scores; cost must be positive.
     """
     tables = (goal_kind, goal_row, goal_column, cost)
     if goal_kind.device.type != "cpu" or goal_kind.dtype != torch.float32:
@@ -139,22 +148,21 @@ def spread_plain(
     kinds: Tensor, agent: Tensor, goal_kind: Tensor, goal_row: Tensor, goal_column: Tensor, cost: Tensor
 ) -> Tensor:
     """The same, all cells at once, repeated until nothing changes."""
-    batch, heads, side = goal_row.shape
-    index = kinds.long()[:, None, :].expand(batch, heads, side * side)
-    grid = (batch, heads, side, side)
-    goal = goal_kind.gather(2, index).view(grid) + goal_row[..., :, None] + goal_column[..., None, :]
-    leaving = cost.gather(2, index).view(grid)
-    values = goal
+    batch, side, heads = goal_row.shape
+    index = kinds.long()[:, :, None].expand(batch, side * side, heads)
+    grid = (batch, side, side, heads)
+    goal = goal_kind.gather(1, index).view(grid) + goal_row[:, :, None] + goal_column[:, None]
+    leaving = cost.gather(1, index).view(grid)
+    on_map = (kinds > 0).view(batch, side, side, 1)
+    values = goal = torch.where(on_map, goal, UNREACHABLE)
     while True:
-        padded = torch.nn.functional.pad(values, (1, 1, 1, 1), value=-1e30)
-        around = torch.stack(
-            [padded[..., :-2, 1:-1], padded[..., 2:, 1:-1], padded[..., 1:-1, :-2], padded[..., 1:-1, 2:]]
-        )
-        after = torch.maximum(goal, around.amax(dim=0) - leaving)
+        around = torch.nn.functional.pad(values, (0, 0, 1, 1, 1, 1), value=UNREACHABLE)
+        beside = torch.stack([around[:, :-2, 1:-1], around[:, 2:, 1:-1], around[:, 1:-1, :-2], around[:, 1:-1, 2:]])
+        after = torch.where(on_map, torch.maximum(goal, beside.amax(dim=0) - leaving), UNREACHABLE)
         if torch.equal(after, values):
             break
         values = after
-    padded = torch.nn.functional.pad(values, (1, 1, 1, 1), value=OUTSIDE)
     number = torch.arange(batch, device=kinds.device)
     row, column = agent[:, 0].long() + 1, agent[:, 1].long() + 1
-    return torch.stack([padded[number, :, row + down, column + right] for down, right in NEIGHBOURS], dim=2)
+    read = torch.stack([around[number, row + down, column + right] for down, right in NEIGHBOURS], dim=1)
+    return read.clamp(min=OUTSIDE)

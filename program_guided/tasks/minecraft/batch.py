@@ -11,7 +11,7 @@ program and one of its worlds. World i of a batch depends on the seed and on i, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -317,6 +317,19 @@ class Batch:
         """One time step of the worlds that still run; the others begin a new episode (their action is ignored)."""
         self.step(actions)
         self._reset_over()
+
+    def state(self) -> dict[str, NDArray[np.generic]]:
+        """Copies of all that the future of the worlds depends on, by name."""
+        return {name: array.copy() for name, array in (*self.worlds._asdict().items(), ("random", self._random))}
+
+    def restore(self, state: Mapping[str, NDArray[np.generic]]) -> None:
+        """Go on from a `state` of a batch made with the same arguments."""
+        for name, array in (*self.worlds._asdict().items(), ("random", self._random)):
+            array[...] = state[name]
+        self.ended[:] = NONE
+        for i in range(self.count):
+            _show_program(self.worlds, i, self.programs, self.view)
+            _show_mask(self.worlds, i, self.programs, self.view)
 
     @property
     def outcome(self) -> NDArray[np.int8]:

@@ -27,14 +27,15 @@ from program_guided.language.domain import unknown
 from program_guided.language.parser import parse
 from program_guided.language.printer import print_program
 from program_guided.language.syntax import Program, calls
-from program_guided.tasks.minecraft.batch import Batch, Entry
+from program_guided.language.table import compile_program
+from program_guided.tasks.minecraft.batch import DEFAULT_SIDES, MOST_ROUTINES, Batch, Entry
 from program_guided.tasks.minecraft.domain import DOMAIN, KINDS, LARGEST_SIDE, OBJECTS, SMALLEST_SIDE, THINGS
 from program_guided.tasks.minecraft.generator import recount
 from program_guided.tasks.minecraft.rules import WALKABLE, Cell
 from program_guided.tasks.minecraft.splits import load_split
 from program_guided.tasks.minecraft.state import Worlds
 
-__all__ = ["SYMBOLS", "Scenario", "read_scenario", "whole_number"]
+__all__ = ["SYMBOLS", "Scenario", "read_scenario", "whole_number", "world_of"]
 
 SYMBOLS = dict(zip(THINGS, ".#~=$gwistcr", strict=True))
 AGENT = "@"
@@ -201,3 +202,15 @@ def _read_inventory(given: object) -> NDArray[np.int16]:
             raise WorldError(f"inventory: {count} {thing}; a count is from 0 to {MOST_GIVEN}")
         inventory[OBJECTS.index(thing)] = count
     return inventory
+
+
+def world_of(options: Mapping[str, Any], seed: int) -> Batch:
+    """A batch of one world, in which the program of the options is about to begin."""
+    scenario = read_scenario({name: option for name, option in options.items() if option is not None}, seed)
+    assert scenario.entries is not None
+    drawn = scenario.cells is None
+    sides = DEFAULT_SIDES if drawn else (DEFAULT_SIDES[0], LARGEST_SIDE)
+    routines = max(MOST_ROUTINES, len(compile_program(scenario.entries[0].program, DOMAIN)))
+    batch = Batch(scenario.entries, 1, sides=sides, most_routines=routines, require_worlds=drawn)
+    scenario.put(batch, 0)
+    return batch

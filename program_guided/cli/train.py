@@ -1,0 +1,91 @@
+"""`proto train`: teach an executor, with progress, logs and checkpoints; interrupted, it goes on with --resume."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+from program_guided.cli.output import provenance
+from program_guided.errors import DataError
+from program_guided.learning.settings import DenseSettings
+
+__all__ = ["Train"]
+
+
+@dataclass(frozen=True)
+class Ablations:
+    """Parts of the model that can be taken away, to measure what they are worth."""
+
+    structure: bool = True
+    """The structure guidance P^t."""
+    semantics: bool = True
+    """The semantic guidance P^s."""
+    positions: bool = True
+    """paper: positional encoding of the routines."""
+    residual: bool = True
+    """paper: residual paths."""
+    normalise: bool = True
+    """paper: LayerNorm after the first and second attention."""
+    sink: bool = True
+    """paper: an empty item in CrossAtt2, which makes counts visible."""
+    feed_forward: bool = True
+    """paper: an MLP at the end of each block."""
+
+
+@dataclass(frozen=True)
+class Train:
+    """Teach an executor to carry out programs."""
+
+    task: tyro.conf.Positional[Literal["minecraft"]]
+    """What to learn."""
+    target: Literal["dense"] = "dense"
+    """dense: the planner's actions are the targets (L_D)."""
+    model: Literal["plus", "paper"] = "plus"
+    """plus: the best there is here. paper: as close to the paper as works."""
+    seed: int = 0
+    """Seed of the weights, the worlds and chance."""
+    out: Path | None = None
+    """Folder of the run; out/TASK-TARGET-MODEL-SEED if left out."""
+    resume: bool = False
+    """Go on with the run in that folder."""
+    processes: int = 1
+    """Processes (or devices) that share the worlds."""
+    accelerator: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
+    """Where tensors live."""
+    every: int = 500
+    """Steps between evaluations on the held-out part of train, and saved states."""
+    with_: tyro.conf.OmitArgPrefixes[Ablations] = field(default_factory=Ablations)
+    dense: tyro.conf.OmitArgPrefixes[DenseSettings] = field(default_factory=DenseSettings)
+
+    def run(self) -> int:
+        from program_guided.learning.execution import minecraft_config
+        from program_guided.learning.progress import ProgressBar
+        from program_guided.learning.training import Job, train
+
+        if self.processes < 1 or self.every < 1:
+            raise DataError("--processes and --every must be at least 1")
+        folder = self.out or Path("out") / f"{self.task}-{self.target}-{self.model}-{self.seed}"
+        job = Job(
+            minecraft_config(self.model, **dataclasses.asdict(self.with_)),
+            self.dense,
+            folder,
+            seed=self.seed,
+            processes=self.processes,
+            accelerator=self.accelerator,
+            resume=self.resume,
+            every=self.every,
+            about=provenance(),
+        )
+        print(f"training in {folder}; watch it with: tensorboard --logdir {folder}", flush=True)
+        try:
+            with ProgressBar() as bar:
+                train(job, bar)
+        except KeyboardInterrupt:
+            print(f"interrupted; go on with the same command and --resume (the last saved state is in {folder})")
+            return 130
+        print(f"wrote {folder}; next: proto evaluate {folder}    proto run examples/bridge.prg --agent {folder}")
+        return 0

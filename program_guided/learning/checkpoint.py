@@ -1,0 +1,138 @@
+"""Checkpoints: a folder with `config.json` (readable) and `model.safetensors`, the layout of Hugging Face repositories.
+
+    save_pretrained(model, folder, training={...})
+    model, config = from_pretrained("minecraft")       # a shipped one by name, or a folder
+
+Files are written under another name and renamed, so a reader sees the old file or the new one, never a part. A folder
+that is not such a checkpoint, is damaged, or was made for another world is refused with one clear error.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from program_guided import __version__
+from program_guided.errors import DataError
+from program_guided.files import write_atomically
+from program_guided.learning.execution import build
+from program_guided.models.executor import Executor, ExecutorConfig
+from program_guided.tasks.minecraft.domain import DOMAIN
+
+__all__ = ["SHIPPED", "find", "from_pretrained", "read_tensors", "save_pretrained", "write_tensors"]
+
+SHIPPED = Path(__file__).parent.parent / "weights"
+"""Each folder in here is a checkpoint that can be loaded by its name."""
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+FORMAT = 1
+"""Raised when the meaning of the weights changes."""
+
+
+def save_pretrained(model: Executor, folder: Path | str, training: Mapping[str, Any] | None = None) -> None:
+    """Write a checkpoint; `training` tells how it came to be."""
+    folder = Path(folder)
+    config = {
+        "format": FORMAT,
+        "program_guided": __version__,
+        "domain": {"name": DOMAIN.name, "version": DOMAIN.version},
+        "executor": model.config.as_dict(),
+        "training": dict(training or {}),
+    }
+    write_tensors(folder / WEIGHTS, model.state_dict(), {"format": "pt"})
+    write_atomically(folder / CONFIG, (json.dumps(config, indent=2) + "\n").encode("utf-8"))
+
+
+def find(name: Path | str) -> Path:
+    """The folder of a checkpoint: a folder of the user's, else a shipped one of that name."""
+    folder = Path(name)
+    if (folder / CONFIG).is_file():
+        return folder
+    if (SHIPPED / name / CONFIG).is_file():
+        return SHIPPED / name
+    shipped = ", ".join(sorted(path.parent.name for path in SHIPPED.glob(f"*/{CONFIG}"))) or "none"
+    problem = f"has no {CONFIG}" if folder.is_dir() else "is no folder" if folder.exists() else "does not exist"
+    raise DataError(
+        f"{name}: {problem}; a checkpoint is a folder with {CONFIG} and {WEIGHTS}, as 'proto train' writes it, "
+        f"or the name of a shipped one ({shipped})"
+    )
+
+
+def from_pretrained(name: Path | str) -> tuple[Executor, dict[str, Any]]:
+    """The executor of a checkpoint, and what its `config.json` says."""
+    folder = find(name)
+    config = _read_config(folder / CONFIG)
+    model = build(_executor_config(folder / CONFIG, config))
+    tensors, _ = read_tensors(folder / WEIGHTS)
+    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    if expected != found:
+        wrong = sorted(key for key in expected.keys() | found.keys() if expected.get(key) != found.get(key))
+        raise DataError(
+            f"{folder / WEIGHTS}: the weights do not fit {CONFIG}: {wrong[0]} is {found.get(wrong[0], 'missing')}, "
+            f"expected {expected.get(wrong[0], 'nothing of that name')} ({len(wrong)} of {len(expected)} differ)"
+        )
+    model.load_state_dict(tensors)
+    return model, config
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        config = json.loads(path.read_text("utf-8"))
+        version, domain = config["format"], config["domain"]
+        name, domain_version = domain["name"], domain["version"]
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError):
+        raise DataError(f"{path}: is damaged, or not a checkpoint of program_guided") from None
+    if version != FORMAT:
+        raise DataError(f"{path}: a checkpoint of format {version}, this version reads {FORMAT}; train it again")
+    if (name, domain_version) != (DOMAIN.name, DOMAIN.version):
+        raise DataError(
+            f"{path}: made for version {domain_version} of the domain '{name}', this is version {DOMAIN.version} of "
+            f"'{DOMAIN.name}'; train it again"
+        )
+    return config
+
+
+def _executor_config(path: Path, config: Mapping[str, Any]) -> ExecutorConfig:
+    try:
+        settings = dict(config["executor"])
+        settings["results"] = tuple((str(kind), int(size)) for kind, size in settings["results"])
+        known = {field.name: field.type for field in dataclasses.fields(ExecutorConfig)}
+        if settings.keys() != known.keys() or settings["form"] not in ("paper", "plus"):
+            raise ValueError
+        numbers = [value for name, value in settings.items() if name not in ("form", "results")]
+        if not all(isinstance(number, int) and 0 <= number <= 65536 for number in numbers):
+            raise ValueError
+        return ExecutorConfig(**settings)
+    except (ValueError, KeyError, TypeError):
+        raise DataError(f"{path}: 'executor' is not the configuration of an executor of this version") from None
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+    """One safetensors file, whole or not at all."""
+    write_atomically(path, save({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, dict(metadata)))
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and the metadata of a file; not a number is never right."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            metadata = file.metadata() or {}
+    except FileNotFoundError:
+        raise DataError(f"{path}: does not exist") from None
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{path}: is damaged or not a safetensors file ({error})") from None
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise DataError(f"{path}: {name} holds values that are not numbers; the file is of no use")
+    return tensors, metadata

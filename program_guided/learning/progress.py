@@ -1,0 +1,51 @@
+"""The progress of a training: a bar in a terminal, a line at each evaluation elsewhere."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from program_guided.learning.training import Moment
+
+__all__ = ["ProgressBar"]
+
+
+class ProgressBar:
+    """Call it with every moment."""
+
+    def __init__(self) -> None:
+        self._console = Console()
+        columns = (
+            BarColumn(24),
+            TextColumn("{task.completed:,.0f}/{task.total:,.0f} steps"),
+            TextColumn("{task.fields[figures]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(elapsed_when_finished=False),
+        )
+        self._progress = Progress(*columns, console=self._console, disable=not self._console.is_terminal)
+        self._task = self._progress.add_task("", total=None, figures="")
+        self._loss: float | None = None
+        self._start: tuple[int, float] | None = None
+
+    def __enter__(self) -> ProgressBar:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def __call__(self, moment: Moment) -> None:
+        self._loss = moment.loss if self._loss is None else 0.98 * self._loss + 0.02 * moment.loss
+        self._start = self._start or (moment.samples, moment.seconds)
+        done, seconds = moment.samples - self._start[0], moment.seconds - self._start[1]
+        rate = f"{done / seconds / 1e3:.1f}k samples/s" if seconds > 0 else ""
+        finished = "" if moment.completion is None else f"held-out {moment.completion:.1f} %"
+        figures = f"{rate}  loss {self._loss:.3f}  {finished}"
+        self._progress.update(self._task, completed=moment.step, total=moment.steps, figures=figures)
+        if moment.evaluated and not self._console.is_terminal:
+            print(f"step {moment.step:,} of {moment.steps:,}  {moment.seconds / 60:.1f} min  {figures}", flush=True)

@@ -1,0 +1,276 @@
+"""The training loop around what learns: processes, progress, logs, checkpoints, and going on after an interruption.
+
+    train(Job(config, DenseSettings(), folder=Path("out/plus"), seed=0))
+
+A run is a folder: `model.safetensors` and `config.json` (a checkpoint of the averaged weights), `training.safetensors`
+(all that the rest of the training depends on: one file, so that it is never half of something), `log.jsonl` and
+TensorBoard's events. Killed at any moment and resumed, a run ends with the same weights as if never interrupted.
+
+Lightning Fabric starts the processes and says where tensors live; gradients are averaged in one go, so a step is the
+same on one process, on several (gloo), on GPUs, or on machines started by torchrun.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from program_guided.errors import DataError
+from program_guided.files import write_atomically
+from program_guided.learning.agent import ExecutorAgent
+from program_guided.learning.checkpoint import read_tensors, save_pretrained, write_tensors
+from program_guided.learning.dense import DenseTraining
+from program_guided.learning.execution import build
+from program_guided.learning.settings import DenseSettings
+from program_guided.models.executor import Executor, ExecutorConfig
+from program_guided.tasks.minecraft.agents import rollout
+from program_guided.tasks.minecraft.batch import Entry
+from program_guided.tasks.minecraft.splits import load_split
+
+__all__ = ["HELD_OUT", "Job", "Moment", "train"]
+
+STATE, LOG = "training.safetensors", "log.jsonl"
+HELD_OUT = 200
+"""Programs at the end of train that are only evaluated on, during the training."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A training, from beginning to end."""
+
+    config: ExecutorConfig
+    settings: DenseSettings
+    folder: Path
+    seed: int = 0
+    processes: int = 1
+    accelerator: str = "cpu"
+    resume: bool = False
+    every: int = 500
+    """Steps between evaluations and saved states."""
+    programs: tuple[Entry, ...] | None = None
+    """Train on these instead of the train split, and evaluate on them too."""
+    about: Mapping[str, Any] | None = None
+    """Where the run comes from: command, commit, machine."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """How a training stands."""
+
+    step: int
+    steps: int
+    samples: int
+    seconds: float
+    loss: float
+    completion: float | None
+    """% of the held-out programs finished by the averaged weights, when they were last evaluated."""
+    evaluated: bool = False
+    """Whether that was now."""
+
+
+def train(job: Job, watch: Callable[[Moment], None] = lambda moment: None) -> None:
+    """Train to the end; the checkpoint is in the job's folder. `watch` is told of every step of the first process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Fabric speaks of devices that are not there
+        from lightning_fabric import Fabric
+
+        job.settings.check()
+        _check_folder(job)
+        several = job.processes > 1
+        strategy = "auto" if not several else "ddp" if "TORCHELASTIC_RUN_ID" in os.environ else "ddp_spawn"
+        fabric = Fabric(accelerator=job.accelerator, devices=job.processes, strategy=strategy)
+        problem = fabric.launch(_work, job, None if several and strategy == "ddp_spawn" else watch)
+    if problem:
+        raise DataError(problem)
+
+
+def _check_folder(job: Job) -> None:
+    state = job.folder / STATE
+    if job.resume and not state.is_file():
+        raise DataError(f"{job.folder}: there is no training to resume ({STATE} is missing); leave out --resume")
+    if not job.resume and state.is_file():
+        raise DataError(f"{job.folder}: holds a training already; go on with --resume, or name another folder by --out")
+
+
+def _work(fabric: Any, job: Job, watch: Callable[[Moment], None] | None) -> str | None:
+    """What each process does. A problem that all of them meet alike is returned, not raised, so that all end."""
+    if job.processes > 1:
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // job.processes))
+    run = _Run(fabric, job)
+    if job.resume:
+        run.restore()
+    if watch is None and fabric.is_global_zero:
+        from program_guided.learning.progress import ProgressBar
+
+        with ProgressBar() as bar:
+            return run.to_the_end(bar)
+    return run.to_the_end(watch if fabric.is_global_zero and watch is not None else lambda moment: None)
+
+
+class _Run:
+    """A training in this process."""
+
+    def __init__(self, fabric: Any, job: Job) -> None:
+        self.fabric, self.job = fabric, job
+        every = job.programs or load_split("train")
+        self.held_out = every if job.programs else every[-HELD_OUT:]
+        torch.manual_seed(job.seed)
+        model: Executor = build(job.config).to(fabric.device)
+        share = (fabric.global_rank, fabric.world_size)
+        entries = every if job.programs else every[:-HELD_OUT]
+        self.training = DenseTraining(model, entries, job.settings, job.seed, share, self._mean)
+        self.seconds, self.curve = 0.0, list[dict[str, Any]]()
+        self._since = time.perf_counter()
+
+    def _mean(self, tensor: Tensor) -> Tensor:
+        return self.fabric.all_reduce(tensor, reduce_op="mean") if self.fabric.world_size > 1 else tensor
+
+    def to_the_end(self, watch: Callable[[Moment], None]) -> str | None:
+        """Train; say what went wrong, if anything did."""
+        training, job = self.training, self.job
+        log = _Log(job.folder, training.done, self.curve) if self.fabric.is_global_zero else None
+        completion = self.curve[-1]["completion"] if self.curve else None
+        losses: list[float] = []
+        while training.done < job.settings.steps:
+            loss = training.step()
+            if loss != loss:
+                return (
+                    f"the loss is not a number any more after {training.done:,} steps; the last state that was saved "
+                    f"is kept in {job.folder}. A lower --rate or --clip may help"
+                )
+            losses.append(loss)
+            moment = Moment(training.done, job.settings.steps, self.samples, self._elapsed(), loss, completion)
+            if training.done % job.every == 0 or training.done == job.settings.steps:
+                mean = sum(losses) / len(losses)
+                losses = []
+                if log is not None:
+                    completion = self._evaluate()
+                    moment = replace(moment, seconds=self._elapsed(), loss=mean, completion=completion, evaluated=True)
+                    self.curve.append(_line(moment))
+                self._save()
+                if log is not None:
+                    log.add(moment)
+            watch(moment)
+        return None
+
+    @property
+    def samples(self) -> int:
+        return self.training.done * self.job.settings.worlds
+
+    def _elapsed(self) -> float:
+        return self.seconds + time.perf_counter() - self._since
+
+    def _evaluate(self) -> float:
+        return float(100 * rollout(self.held_out, ExecutorAgent(self.training.average)).finished.mean())
+
+    def _save(self) -> None:
+        """The first process writes the states of all."""
+        own = self.training.state()
+        states: list[Any] = [own]
+        if self.fabric.world_size > 1:
+            states = [None] * self.fabric.world_size
+            torch.distributed.all_gather_object(states, own)
+        if not self.fabric.is_global_zero:
+            return
+        tensors = {f"{rank}.{name}": tensor for rank, (part, _) in enumerate(states) for name, tensor in part.items()}
+        for name, model in (("model", self.training.model), ("average", self.training.average)):
+            tensors |= {f"{name}.{key}": tensor for key, tensor in model.state_dict().items()}
+        optimizer = self.training.optimizer.state_dict()["state"]
+        tensors |= {f"optimizer.{i}.{key}": tensor for i, each in optimizer.items() for key, tensor in each.items()}
+        numbers = {
+            "job": _identity(self.job),
+            "processes": self.fabric.world_size,
+            "states": [numbers for _, numbers in states],
+            "seconds": self._elapsed(),
+            "curve": self.curve,
+        }
+        write_tensors(self.job.folder / STATE, tensors, {"numbers": json.dumps(numbers)})
+        save_pretrained(self.training.average, self.job.folder, self._told())
+
+    def _told(self) -> dict[str, Any]:
+        """What a checkpoint says of its training."""
+        job = self.job
+        return {
+            **(job.about or {}),
+            "target": "dense",
+            "seed": job.seed,
+            "processes": self.fabric.world_size,
+            "settings": asdict(job.settings),
+            "steps": self.training.done,
+            "samples": self.samples,
+            "minutes": self._elapsed() / 60,
+            "curve": self.curve,
+        }
+
+    def restore(self) -> None:
+        """Go on from the saved state."""
+        path = self.job.folder / STATE
+        tensors, metadata = read_tensors(path)
+        try:
+            numbers = json.loads(metadata["numbers"])
+            identity, processes = numbers["job"], numbers["processes"]
+        except (KeyError, ValueError):
+            raise DataError(f"{path}: is damaged, or not the state of a training") from None
+        if processes != self.fabric.world_size:
+            raise DataError(f"{path}: the training ran on {processes} processes; give --processes {processes}")
+        if identity != _identity(self.job):
+            wrong = [name for name, value in _identity(self.job).items() if identity.get(name) != value]
+            raise DataError(
+                f"{path}: the training was begun with other settings ({', '.join(wrong)}); resume it with the same"
+            )
+        own = f"{self.fabric.global_rank}."
+        training = self.training
+        training.model.load_state_dict(_under("model.", tensors))
+        training.average.load_state_dict(_under("average.", tensors))
+        optimizer = training.optimizer.state_dict()
+        for name, tensor in _under("optimizer.", tensors).items():
+            number, key = name.split(".", 1)
+            optimizer["state"].setdefault(int(number), {})[key] = tensor
+        training.optimizer.load_state_dict(optimizer)
+        training.restore(_under(own, tensors), numbers["states"][self.fabric.global_rank])
+        self.seconds, self.curve = numbers["seconds"], numbers["curve"]
+        self._since = time.perf_counter()
+
+
+def _identity(job: Job) -> dict[str, Any]:
+    """What must be the same when a training is resumed, as JSON reads it back."""
+    programs = [[entry.text, entry.seed] for entry in job.programs or ()]
+    told = {**job.config.as_dict(), **asdict(job.settings), "seed": job.seed, "every": job.every, "programs": programs}
+    return json.loads(json.dumps(told))
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _line(moment: Moment) -> dict[str, Any]:
+    """What is remembered of an evaluated moment."""
+    return {name: getattr(moment, name) for name in ("step", "samples", "seconds", "loss", "completion")}
+
+
+class _Log:
+    """JSON lines and TensorBoard; what lies behind the state that is resumed is taken back."""
+
+    def __init__(self, folder: Path, done: int, curve: list[dict[str, Any]]) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.path = folder / LOG
+        write_atomically(self.path, "".join(json.dumps(line) + "\n" for line in curve).encode("utf-8"))
+        self.board = SummaryWriter(str(folder), purge_step=done or None)
+
+    def add(self, moment: Moment) -> None:
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(_line(moment)) + "\n")
+        for name in ("loss", "completion"):
+            self.board.add_scalar(name, getattr(moment, name), moment.step)
+        self.board.add_scalar("samples a second", moment.samples / moment.seconds, moment.step)
+        self.board.flush()

@@ -1,0 +1,171 @@
+"""Attention, in the two kinds the executor needs.
+
+`RowAttention` is multi-head attention between rows of Z (Eq. 4).
+
+`TableAttention` is multi-head attention over items that are *sums of table rows*: a routine is the sum of its words'
+embeddings and its position, a cell of what lies there and where it is. There are many items and few table rows, so
+queries are scored against the rows, an item's score is the sum of its rows' scores, and what is attended to is the
+rows' values, each weighted by the items it is part of. It is exact: `plain` projects every item as usual, and tests
+hold the two together. On a CPU the gathering is compiled; elsewhere `plain` is used.
+
+    attention(query, table, index)     # index (batch, items, parts): rows of the table; -1 throughout for no item
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit
+from torch import Tensor, nn
+
+__all__ = ["RowAttention", "TableAttention", "Watch"]
+
+Watch = dict[str, Tensor]
+"""Attention weights that were asked for, by name: hand in an empty one and it is filled."""
+
+
+class RowAttention(nn.Module):
+    """queries (batch, Q, width), keys (batch, K, width), allowed (batch, Q, K) -> (batch, Q, width)."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query, self.key = nn.Linear(width, width), nn.Linear(width, width)
+        self.value, self.join = nn.Linear(width, width), nn.Linear(width, width)
+
+    def forward(self, queries: Tensor, keys: Tensor, allowed: Tensor, watch: Watch | None, name: str) -> Tensor:
+        batch, count, width = queries.shape
+        shape = (batch, -1, self.heads, width // self.heads)
+        query, key, value = self.query(queries).view(shape), self.key(keys).view(shape), self.value(keys).view(shape)
+        scores = torch.einsum("bqhd,bkhd->bqkh", query, key) * shape[-1] ** -0.5
+        weights = scores.masked_fill(~allowed[..., None], -torch.inf).softmax(dim=2)
+        if watch is not None:
+            watch[name] = weights.detach().movedim(3, 1)
+        attended = torch.einsum("bqkh,bkhd->bqhd", weights, value).reshape(batch, count, width)
+        return self.join(attended)
+
+
+class TableAttention(nn.Module):
+    """query (batch, width), table (rows, width), index (batch, items, parts) -> (batch, width).
+
+    An item whose index is -1 does not exist and gets no weight. With `sink` there is one more item, a sum of nothing, for
+    heads that find nothing to look at; it also makes counts visible, since n equal items then share n / (n + 1) of the
+    weight instead of all of it. `common` (batch, width) is added to every item, the sink included.
+    """
+
+    def __init__(self, width: int, heads: int, sink: bool = False) -> None:
+        super().__init__()
+        self.heads, self.sink = heads, sink
+        self.query, self.key = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+        self.value, self.join = nn.Linear(width, width, bias=False), nn.Linear(width, width)
+
+    def forward(
+        self,
+        query: Tensor,
+        table: Tensor,
+        index: Tensor,
+        common: Tensor | None = None,
+        watch: Watch | None = None,
+        name: str = "",
+    ) -> Tensor:
+        if query.device.type != "cpu" or query.dtype != torch.float32:
+            return self.plain(query, table, index, common)
+        batch, width = query.shape
+        per_head = (-1, self.heads, width // self.heads)
+        asked, keys = self.query(query).view(per_head).transpose(0, 1), self.key(table).view(per_head).movedim(0, 2)
+        scores = torch.bmm(asked * per_head[-1] ** -0.5, keys)
+        weights, shares = _Gather.apply(scores, index, self.sink)  # type: ignore[no-untyped-call]
+        if watch is not None:
+            watch[name] = weights.detach().transpose(0, 1)
+        attended = torch.bmm(shares, self.value(table).view(per_head).transpose(0, 1))
+        attended = attended.transpose(0, 1).reshape(batch, width)
+        return self.join(attended if common is None else attended + self.value(common))
+
+    def plain(self, query: Tensor, table: Tensor, index: Tensor, common: Tensor | None = None) -> Tensor:
+        """The same, item by item."""
+        batch, width = query.shape
+        items = torch.cat([table, table.new_zeros(1, width)])[index.long()].sum(dim=2)
+        exists = index[..., 0] >= 0
+        if self.sink:
+            items = torch.cat([items.new_zeros(batch, 1, width), items], dim=1)
+            exists = torch.cat([exists.new_ones(batch, 1), exists], dim=1)
+        items = items if common is None else items + common[:, None]
+        shape = (batch, -1, self.heads, width // self.heads)
+        scores = torch.einsum("bqhd,bnhd->bhn", self.query(query).view(shape), self.key(items).view(shape))
+        weights = (scores * shape[-1] ** -0.5).masked_fill(~exists[:, None], -torch.inf).softmax(dim=2)
+        return self.join(torch.einsum("bhn,bnhd->bhd", weights, self.value(items).view(shape)).reshape(batch, width))
+
+
+@njit(cache=True, fastmath=True)
+def _forward(scores, index, sink, weights, shares):  # type: ignore[no-untyped-def]
+    heads, batch, _ = scores.shape
+    items, parts = index.shape[1], index.shape[2]
+    for b in range(batch):
+        for h in range(heads):
+            score, share, weight = scores[h, b], shares[h, b], weights[h, b]
+            most = np.float32(0.0) if sink else np.float32(-1e30)
+            for n in range(items):
+                weight[n] = np.float32(-1e30)
+                if index[b, n, 0] >= 0:
+                    total = score[index[b, n, 0]]
+                    for k in range(1, parts):
+                        total += score[index[b, n, k]]
+                    weight[n] = total
+                    most = max(most, total)
+            total = np.exp(-most) if sink else np.float32(0.0)
+            for n in range(items):
+                weight[n] = np.exp(weight[n] - most)
+                total += weight[n]
+            share[:] = 0
+            scale = np.float32(1.0) / total
+            for n in range(items):
+                weight[n] *= scale
+                if index[b, n, 0] >= 0:
+                    for k in range(parts):
+                        share[index[b, n, k]] += weight[n]
+
+
+@njit(cache=True, fastmath=True)
+def _backward(weights, index, to_shares, to_scores):  # type: ignore[no-untyped-def]
+    heads, batch, items = weights.shape
+    parts = index.shape[2]
+    to_weight = np.empty(items, np.float32)
+    for b in range(batch):
+        for h in range(heads):
+            to_share, to_score, weight = to_shares[h, b], to_scores[h, b], weights[h, b]
+            mean = np.float32(0.0)
+            for n in range(items):
+                total = np.float32(0.0)
+                if index[b, n, 0] >= 0:
+                    for k in range(parts):
+                        total += to_share[index[b, n, k]]
+                to_weight[n] = total
+                mean += weight[n] * total
+            to_score[:] = 0
+            for n in range(items):
+                if index[b, n, 0] >= 0:
+                    amount = weight[n] * (to_weight[n] - mean)
+                    for k in range(parts):
+                        to_score[index[b, n, k]] += amount
+
+
+class _Gather(torch.autograd.Function):
+    """Scores of rows (heads, batch, rows) -> weights of items (heads, batch, items), shares of rows."""
+
+    @staticmethod
+    def forward(context: Any, scores: Tensor, index: Tensor, sink: bool) -> tuple[Tensor, Tensor]:
+        weights = torch.empty(*scores.shape[:2], index.shape[1])
+        shares = torch.empty_like(scores)
+        _forward(scores.detach().contiguous().numpy(), index.numpy(), sink, weights.numpy(), shares.numpy())
+        context.save_for_backward(weights, index)
+        context.mark_non_differentiable(weights)
+        return weights, shares
+
+    @staticmethod
+    def backward(context: Any, _: Tensor, to_shares: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        weights, index = context.saved_tensors
+        to_scores = torch.empty_like(to_shares, memory_format=torch.contiguous_format)
+        _backward(weights.numpy(), index.numpy(), to_shares.contiguous().numpy(), to_scores.numpy())
+        return to_scores, None, None

@@ -1,0 +1,232 @@
+"""The executor: its forms are equal, shortcuts are exact, and what should change nothing changes nothing."""
+
+import numpy as np
+import pytest
+import torch
+from domains import VISUAL
+
+from program_guided.language import parse
+from program_guided.language.pointer import Frontier, advance, advance_parallel, start, start_parallel
+from program_guided.language.table import compile_program
+from program_guided.learning.execution import Execution, build, minecraft_config
+from program_guided.models.attention import TableAttention
+from program_guided.models.executor import Executor, ExecutorConfig
+from program_guided.models.grid import Grid
+from program_guided.models.words import structure
+from program_guided.tasks.minecraft.batch import Batch
+from program_guided.tasks.minecraft.rules import Outcome
+from program_guided.tasks.minecraft.splits import load_split
+
+FORMS = ("paper", "plus")
+SMALL = {"word_width": 8, "hidden": 32, "heads": 4}
+
+
+@pytest.fixture(params=FORMS)
+def model(request):
+    torch.manual_seed(0)
+    return build(minecraft_config(request.param, **SMALL)).eval()
+
+
+def close(one, other):
+    torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+
+
+def grids(batch):
+    worlds = batch.worlds
+    return Grid(
+        torch.from_numpy(worlds.cells).flatten(1), torch.from_numpy(worlds.agent), torch.from_numpy(worlds.inventory)
+    )
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("settings", [{}, {"structure": False}, {"semantics": False}], ids=["whole", "no P^t", "no P^s"])
+@pytest.mark.parametrize("form", FORMS)
+def test_computing_the_pointed_row_equals_computing_every_row(form, settings):
+    """Algorithm 1: forty steps of random programs, Z carried along in both forms."""
+    torch.manual_seed(0)
+    model = build(minecraft_config(form, **SMALL, **settings)).eval()
+    batch = Batch(load_split("longer")[:12], 12)
+    for number in range(12):
+        batch.place(number, number)
+    execution = Execution(model, batch)
+    routines = int(batch.programs.size.max())
+    results = torch.zeros(12, routines, model.config.width)
+    words = torch.from_numpy(batch.view.words)[:, :routines]
+    for _ in range(40):
+        logits, rows = execution.infer()
+        pointed = torch.from_numpy(batch.worlds.routine.astype(np.int64)).clamp(max=routines - 1)[:, None]
+        parents = torch.from_numpy(batch.worlds.previous.astype(np.int64))[:, None, None]
+        results = model.full(grids(batch), words, results, pointed, parents)
+        close(results[torch.arange(12), pointed[:, 0]], rows)
+        execution.keep(rows)
+        close(results, execution.results[:, :routines])
+        best, _ = batch.best_actions()
+        batch.step(best.argmax(axis=1))
+        execution.forget(batch.outcome != Outcome.RUNNING)
+        results[torch.from_numpy(batch.outcome != Outcome.RUNNING)] = 0
+
+
+class Shapes(torch.nn.Module):
+    """A reader of another kind of specification: objects, attended to by a row."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.attend = torch.nn.MultiheadAttention(width, 2, batch_first=True)
+
+    def forward(self, query, objects, number, watch=None):
+        return self.attend(query, objects, objects, need_weights=False)[0]
+
+
+GRAPHS = (
+    "select(bag)\nselect(wine)\nverify_relation(left, #1, #2)",
+    "select(bag)\nfilter_color(red, #1)\nexist(#2)\nselect(cup)\nexist(#4)\nand(#3, #5)",
+    "select(cat)\nrelate(dog, near, #1)\nquery(name, #2)",
+    "select(dog)\nexist(#1)",
+)
+
+
+def graph_model(form):
+    torch.manual_seed(0)
+    results = (("Objects", 5), ("Boolean", 2), ("Answer", 7))
+    config = ExecutorConfig(form, len(VISUAL.vocabulary), VISUAL.routine_width, results, word_width=8, heads=2, hidden=16)
+    return Executor(config, Shapes(config.width)).eval()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("form", FORMS)
+def test_parallel_execution_equals_sequential_execution_on_graphs(form):
+    """Algorithms 3 and 4 against Algorithm 1, all rows against pointed rows, and one class for another task."""
+    model = graph_model(form)
+    tables = [compile_program(parse(text, VISUAL), VISUAL) for text in GRAPHS]
+    routines = max(map(len, tables))
+    words = torch.zeros(len(tables), routines, VISUAL.routine_width, dtype=torch.long)
+    for number, table in enumerate(tables):
+        words[number, : len(table)] = torch.from_numpy(table.word_ids.astype(np.int64))
+    objects = torch.randn(len(tables), 6, model.config.width)
+    empty = torch.zeros(len(tables), routines, model.config.width)
+
+    one_by_one = empty
+    for row in range(routines):
+        pointed = torch.tensor([[row if row < len(table) else -1] for table in tables])
+        one_by_one = model.full(objects, words, one_by_one, pointed, parents_of(tables, pointed))
+
+    whole, pointed_only = empty, empty.clone()
+    frontiers = [start_parallel(table) for table in tables]
+    while not all(frontier.finished() for frontier in frontiers):
+        most = max(len(frontier.pointers) for frontier in frontiers)
+        rows = [[pointer.routine for pointer in frontier.pointers] for frontier in frontiers]
+        pointed = torch.tensor([each + [-1] * (most - len(each)) for each in rows])
+        parents = parents_of(tables, pointed)
+        whole = model.full(objects, words, whole, pointed, parents)
+        new = model(objects, words, pointed_only, pointed, parents)
+        for sample, place in zip(*np.nonzero(pointed.numpy() >= 0), strict=True):
+            pointed_only[sample, pointed[sample, place]] = new[sample, place]
+        frontiers = [
+            advance_parallel(table, frontier, {pointer.routine: None for pointer in frontier.pointers})
+            for table, frontier in zip(tables, frontiers, strict=True)
+        ]
+    assert isinstance(frontiers[0], Frontier)
+    close(whole, pointed_only)
+    close(whole, one_by_one)
+    for kind, size in model.config.results:
+        assert model.decode(whole, kind).shape == (len(tables), routines, size)
+
+
+def parents_of(tables, pointed):
+    """(batch, R, 2) the inputs of the pointed rows, -1 for none."""
+    parents = torch.full((*pointed.shape, 2), -1)
+    for sample, table in enumerate(tables):
+        for place, row in enumerate(pointed[sample].tolist()):
+            if row >= 0:
+                inputs = table.parents[row]
+                parents[sample, place, : len(inputs)] = torch.tensor(inputs, dtype=torch.long)
+    return parents
+
+
+def test_structure_guidance_is_equation_2():
+    table = compile_program(load_split("longer")[0].program, load_split_domain())
+    pointer, answer = start(table), True
+    for _ in range(30):
+        if pointer.finished(table):
+            break
+        parents = torch.tensor([[[*pointer.parents(table)] or [-1]]])
+        allowed = structure(torch.tensor([[pointer.routine]]), parents, len(table))[0]
+        for i in range(len(table)):
+            for j in range(len(table)):
+                wanted = i == j or (i == pointer.routine and j in pointer.parents(table))
+                assert bool(allowed[i, j]) == wanted
+        pointer = advance(table, pointer, answer)
+        answer = not answer
+
+
+def load_split_domain():
+    from program_guided.tasks.minecraft.domain import DOMAIN
+
+    return DOMAIN
+
+
+@torch.no_grad()
+def test_padding_batch_size_and_batch_order_change_nothing(model):
+    entries = load_split("complex")[:8]
+
+    def rows_of(chosen, sides):
+        batch = Batch([entries[number] for number in chosen], len(chosen), sides=(5, 8))
+        wide = Batch([entries[number] for number in chosen], len(chosen), sides=sides)
+        for number in range(len(chosen)):
+            batch.place(number, number)
+            wide.place(number, number)
+        for name, array in batch.worlds._asdict().items():
+            target = wide.worlds._asdict()[name]
+            if name == "cells":
+                target[:] = 0
+                target[:, :8, :8] = array
+            else:
+                target[...] = array
+        return Execution(model, wide).infer()[1]
+
+    together = rows_of(range(8), (5, 8))
+    close(rows_of([3], (5, 8))[0], together[3])
+    close(rows_of(range(7, -1, -1), (5, 8)).flip(0), together)
+    close(rows_of(range(8), (5, 12)), together)
+
+
+@pytest.mark.parametrize("sink", [False, True])
+def test_attention_from_tables_equals_attention_item_by_item(sink):
+    torch.manual_seed(0)
+    attention = TableAttention(32, 4, sink)
+    query, common = torch.randn(9, 32, requires_grad=True), torch.randn(9, 32, requires_grad=True)
+    table = torch.randn(20, 32, requires_grad=True)
+    index = torch.randint(0, 20, (9, 11, 3), dtype=torch.int16)
+    index[:, 7:] = -1
+    weights = torch.randn(9, 32)
+    found = []
+    for form in (attention, attention.plain):
+        output = form(query, table, index, common)
+        gradients = torch.autograd.grad((output * weights).sum(), (query, common, table, *attention.parameters()))
+        found.append((output, *gradients))
+    for short, plain in zip(*found, strict=True):
+        close(short, plain)
+
+
+@torch.no_grad()
+def test_attention_weights_are_given_when_asked_for(model):
+    batch = Batch(load_split("test")[:5], 5)
+    for number in range(5):
+        batch.place(number, number)
+    execution, watch = Execution(model, batch), {}
+    for _ in range(3):
+        _, rows = execution.infer(watch)
+        execution.keep(rows)
+        batch.step(batch.best_actions()[0].argmax(axis=1))
+    cells = watch["cells 0"]
+    assert cells.shape == (5, model.config.heads, 64)
+    assert bool((cells >= 0).all())
+    assert bool((cells.sum(dim=2) <= 1 + 1e-5).all())
+    routines = watch["routines 0"]
+    close(routines.sum(dim=-1), torch.ones(routines.shape[:-1]))
+    assert bool((cells.masked_select(torch.from_numpy(batch.worlds.cells).flatten(1)[:, None] == 0) == 0).all())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_shipped_sizes_stay_under_the_paper_s(form):
+    assert sum(parameter.numel() for parameter in build(minecraft_config(form)).parameters()) < 1_500_000
