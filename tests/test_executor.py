@@ -78,10 +78,10 @@ class Shapes(torch.nn.Module):
 
 
 GRAPHS = (
-    "select(bag)\nselect(wine)\nverify_relation(left, #1, #2)",
-    "select(bag)\nfilter_color(red, #1)\nexist(#2)\nselect(cup)\nexist(#4)\nand(#3, #5)",
-    "select(cat)\nrelate(dog, near, #1)\nquery(name, #2)",
-    "select(dog)\nexist(#1)",
+    "select(bag)\nselect(wine)\nverify_relation(left)",
+    "select(bag)\nfilter_color(red)\nexist()\nselect(cup)\nexist()\nand()",
+    "select(cat)\nrelate(dog, near)\nquery(name)",
+    "select(dog)\nexist()",
 )
 
 
