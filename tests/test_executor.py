@@ -12,8 +12,9 @@ from program_guided.learning.execution import Execution, build, minecraft_config
 from program_guided.models.attention import TableAttention
 from program_guided.models.executor import Executor, ExecutorConfig
 from program_guided.models.grid import Grid
-from program_guided.models.words import structure
+from program_guided.models.guidance import Pointers, ready, structure
 from program_guided.tasks.minecraft.batch import Batch
+from program_guided.tasks.minecraft.domain import DOMAIN
 from program_guided.tasks.minecraft.rules import Outcome
 from program_guided.tasks.minecraft.splits import load_split
 
@@ -144,7 +145,7 @@ def parents_of(tables, pointed):
 
 
 def test_structure_guidance_is_equation_2():
-    table = compile_program(load_split("longer")[0].program, load_split_domain())
+    table = compile_program(load_split("longer")[0].program, DOMAIN)
     pointer, answer = start(table), True
     for _ in range(30):
         if pointer.finished(table):
@@ -157,12 +158,6 @@ def test_structure_guidance_is_equation_2():
                 assert bool(allowed[i, j]) == wanted
         pointer = advance(table, pointer, answer)
         answer = not answer
-
-
-def load_split_domain():
-    from program_guided.tasks.minecraft.domain import DOMAIN
-
-    return DOMAIN
 
 
 @torch.no_grad()
@@ -219,7 +214,8 @@ def test_attention_weights_are_given_when_asked_for(model):
         execution.keep(rows)
         batch.step(batch.best_actions()[0].argmax(axis=1))
     cells = watch["cells 0"]
-    assert cells.shape == (5, model.config.heads, 64)
+    assert cells.shape[:2] == (5, model.config.heads)
+    cells = cells[..., :64]
     assert bool((cells >= 0).all())
     assert bool((cells.sum(dim=2) <= 1 + 1e-5).all())
     routines = watch["routines 0"]
@@ -230,3 +226,43 @@ def test_attention_weights_are_given_when_asked_for(model):
 @pytest.mark.parametrize("form", FORMS)
 def test_the_shipped_sizes_stay_under_the_paper_s(form):
     assert sum(parameter.numel() for parameter in build(minecraft_config(form)).parameters()) < 1_500_000
+
+
+def test_pointers_in_tensors_move_as_the_language_s_do():
+    tables = [compile_program(entry.program, DOMAIN) for entry in load_split("complex")[:200]]
+    most = max(map(len, tables))
+    columns = torch.zeros(2, len(tables), most, dtype=torch.long)
+    for number, table in enumerate(tables):
+        columns[:, number, : len(table)] = torch.from_numpy(np.stack([table.on_true, table.on_false]).astype(np.int64))
+    random = np.random.default_rng(0)
+    alone, together = [start(table) for table in tables], Pointers.start(len(tables))
+    sizes = torch.tensor([len(table) for table in tables])
+    for _ in range(60):
+        answers, ended = random.random(len(tables)) < 0.5, random.random(len(tables)) < 0.7
+        ended &= (together.routine < sizes).numpy()
+        alone = [
+            advance(table, pointer, bool(answer)) if end else pointer
+            for table, pointer, answer, end in zip(tables, alone, answers, ended, strict=True)
+        ]
+        together = together.advance(*columns, torch.from_numpy(ended), torch.from_numpy(answers))
+        assert together.routine.tolist() == [pointer.routine for pointer in alone]
+        assert together.previous.tolist() == [pointer.previous for pointer in alone]
+
+
+def test_pointers_of_graphs_in_tensors_are_the_language_s():
+    tables = [compile_program(parse(text, VISUAL), VISUAL) for text in GRAPHS]
+    most = max(map(len, tables))
+    exists = torch.tensor([[row < len(table) for row in range(most)] for table in tables])
+    every = torch.arange(most).expand(len(tables), -1)
+    parents = parents_of(tables, torch.where(exists, every, -1))
+    ended = torch.zeros_like(exists)
+    frontiers = [start_parallel(table) for table in tables]
+    for _ in range(most):
+        now = ready(parents, exists, ended)
+        for number, frontier in enumerate(frontiers):
+            assert now[number].nonzero()[:, 0].tolist() == [pointer.routine for pointer in frontier.pointers]
+        ended = ended | now
+        frontiers = [
+            advance_parallel(table, frontier, {pointer.routine: None for pointer in frontier.pointers})
+            for table, frontier in zip(tables, frontiers, strict=True)
+        ]

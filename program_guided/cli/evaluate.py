@@ -70,12 +70,13 @@ class Evaluate:
         if self.save is not None:
             save_json(figures, self.save)
         if self.figure is not None:
-            from program_guided.tasks.minecraft.pictures.plots import draw_training
+            from program_guided.tasks.minecraft.pictures.plots import plot_trainings
 
-            curves = {name: agent["training"] for name, agent in figures["agents"].items() if agent["training"]}
-            if not curves:
+            trainings = [agent["training"] for agent in figures["agents"].values() if agent["training"]]
+            if not trainings:
                 raise DataError("--figure: only checkpoints have a training to draw")
-            draw_training(curves, self.figure)
+            named_curves = {f"{each['executor']['form']}, seed {each['seed']}": each["curve"] for each in trainings}
+            plot_trainings(named_curves, self.figure)
         if self.json:
             print_json(figures)
             return

@@ -32,6 +32,8 @@ class Ablations:
     """paper: LayerNorm after the first and second attention."""
     sink: bool = True
     """paper: an empty item in CrossAtt2, which makes counts visible."""
+    objects: bool = True
+    """paper: what the agent carries as objects to attend to; without, it is added to every cell."""
     feed_forward: bool = True
     """paper: an MLP at the end of each block."""
 
@@ -58,6 +60,8 @@ class Train:
     """Where tensors live."""
     every: int = 500
     """Steps between evaluations on the held-out part of train, and saved states."""
+    held_out: int = 200
+    """Programs of train that are not trained on, but evaluated on."""
     with_: tyro.conf.OmitArgPrefixes[Ablations] = field(default_factory=Ablations)
     dense: tyro.conf.OmitArgPrefixes[DenseSettings] = field(default_factory=DenseSettings)
 
@@ -68,6 +72,8 @@ class Train:
 
         if self.processes < 1 or self.every < 1:
             raise DataError("--processes and --every must be at least 1")
+        if not 1 <= self.held_out < 4000:
+            raise DataError("--held-out is from 1 to 3999: train has 4,000 programs")
         folder = self.out or Path("out") / f"{self.task}-{self.target}-{self.model}-{self.seed}"
         job = Job(
             minecraft_config(self.model, **dataclasses.asdict(self.with_)),
@@ -78,6 +84,7 @@ class Train:
             accelerator=self.accelerator,
             resume=self.resume,
             every=self.every,
+            held_out=self.held_out,
             about=provenance(),
         )
         print(f"training in {folder}; watch it with: tensorboard --logdir {folder}", flush=True)

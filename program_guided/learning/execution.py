@@ -39,8 +39,8 @@ def build(config: ExecutorConfig) -> Executor:
     """An untrained executor for the 2D Minecraft world."""
     sizes = GridSizes(len(KINDS), len(OBJECTS), LARGEST_SIDE)
     if config.form == "paper":
-        reader = CellReader(config.width, config.heads, config.blocks, sizes, config.hidden, config.sink)
-        return Executor(config, reader)
+        sizes_of_paper = (config.width, config.heads, config.blocks, sizes, config.hidden)
+        return Executor(config, CellReader(*sizes_of_paper, sink=config.sink, objects=config.objects))
     return Executor(config, GridReader(config.width, config.heads, sizes, config.plans, config.hidden))
 
 

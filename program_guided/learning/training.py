@@ -36,11 +36,9 @@ from program_guided.tasks.minecraft.agents import rollout
 from program_guided.tasks.minecraft.batch import Entry
 from program_guided.tasks.minecraft.splits import load_split
 
-__all__ = ["HELD_OUT", "Job", "Moment", "train"]
+__all__ = ["Job", "Moment", "train"]
 
 STATE, LOG = "training.safetensors", "log.jsonl"
-HELD_OUT = 200
-"""Programs at the end of train that are only evaluated on, during the training."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +54,8 @@ class Job:
     resume: bool = False
     every: int = 500
     """Steps between evaluations and saved states."""
+    held_out: int = 200
+    """So many programs at the end of train are not trained on, but evaluated on."""
     programs: tuple[Entry, ...] | None = None
     """Train on these instead of the train split, and evaluate on them too."""
     about: Mapping[str, Any] | None = None
@@ -122,11 +122,11 @@ class _Run:
     def __init__(self, fabric: Any, job: Job) -> None:
         self.fabric, self.job = fabric, job
         every = job.programs or load_split("train")
-        self.held_out = every if job.programs else every[-HELD_OUT:]
+        self.held_out = every if job.programs else every[-job.held_out :]
         torch.manual_seed(job.seed)
         model: Executor = build(job.config).to(fabric.device)
         share = (fabric.global_rank, fabric.world_size)
-        entries = every if job.programs else every[:-HELD_OUT]
+        entries = every if job.programs else every[: -job.held_out]
         self.training = DenseTraining(model, entries, job.settings, job.seed, share, self._mean)
         self.seconds, self.curve = 0.0, list[dict[str, Any]]()
         self._since = time.perf_counter()
@@ -244,7 +244,8 @@ class _Run:
 def _identity(job: Job) -> dict[str, Any]:
     """What must be the same when a training is resumed, as JSON reads it back."""
     programs = [[entry.text, entry.seed] for entry in job.programs or ()]
-    told = {**job.config.as_dict(), **asdict(job.settings), "seed": job.seed, "every": job.every, "programs": programs}
+    told = {**job.config.as_dict(), **asdict(job.settings), "seed": job.seed, "every": job.every}
+    told |= {"held_out": job.held_out, "programs": programs}
     return json.loads(json.dumps(told))
 
 

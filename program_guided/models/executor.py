@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from program_guided.models.attention import RowAttention, TableAttention, Watch
-from program_guided.models.words import Semantics, mlp, sinusoids, structure
+from program_guided.models.guidance import Semantics, mlp, sinusoids, structure
 
 __all__ = ["Executor", "ExecutorConfig", "Form"]
 
@@ -67,6 +67,8 @@ class ExecutorConfig:
     """`paper`: LayerNorm after the first and second attention."""
     sink: bool = True
     """`paper`: an empty item in CrossAtt2."""
+    objects: bool = True
+    """`paper`: what is carried are objects to attend to; off, it is added to every cell."""
     feed_forward: bool = True
     """`paper`: an MLP at the end of a block, as in the standard transformer."""
 
@@ -103,9 +105,18 @@ class Executor(nn.Module):
         self.semantics = Semantics(config.vocabulary, config.words, config.word_width, config.semantics)
         blocks = [PaperBlock(config) for _ in range(config.blocks)] if config.form == "paper" else [PlusBlock(config)]
         self.blocks: nn.ModuleList = nn.ModuleList(blocks)
-        encoding = sinusoids(MOST_ROUTINES, config.width)
-        self.register_buffer("encoding", encoding, persistent=False)
+        if config.form == "paper":
+            self._begin_with_positions()
+        self.register_buffer("encoding", sinusoids(MOST_ROUTINES, config.width) * 2**0.5, persistent=False)
         self.heads = nn.ModuleDict({name: mlp(config.width, config.hidden, size) for name, size in config.results})
+
+    @torch.no_grad()
+    def _begin_with_positions(self) -> None:
+        """Let every row of `paper` begin by attending to its own words: queries and keys of CrossAtt1 see positions
+        alike, and more than words. Left to chance, most rows attend to all routines at once for a long time."""
+        self.semantics.word.weight.mul_(0.5)
+        for block in self.blocks:
+            block.words.key.weight.copy_(block.words.query.weight.mul_(3))
 
     def forward(
         self,
@@ -179,8 +190,6 @@ class PaperBlock(nn.Module):
         super().__init__()
         self.config, width = config, config.width
         self.words, self.rows = TableAttention(width, config.heads), RowAttention(width, config.heads)
-        with torch.no_grad():  # equal at first, so that a row begins by attending to its own position
-            self.words.key.weight.copy_(self.words.query.weight.mul_(3))
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
         if config.feed_forward:
             self.think = mlp(width, config.hidden, width)

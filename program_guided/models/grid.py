@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from program_guided.models.attention import TableAttention, Watch
 from program_guided.models.propagation import NEIGHBOURS, spread
-from program_guided.models.words import mlp, sinusoids
+from program_guided.models.guidance import mlp, sinusoids
 
 __all__ = ["CellReader", "Grid", "GridReader", "GridSizes"]
 
@@ -97,25 +97,47 @@ class Cells(nn.Module):
 
 
 class CellReader(nn.Module):
-    """CrossAtt2 of `paper`: attention over the cells; what the agent carries is added to every one of them.
+    """CrossAtt2 of `paper`: attention over the cells, and over what the agent carries.
 
     The paper's encoders: the map by a two-layer MLP (hidden 256; here one for what and one for where, whose sum a cell
-    is), the inventory by another (hidden 128).
+    is), the inventory by another (hidden 128). With `objects` each kind of thing that is carried is an object to attend
+    to; without, the inventory is added to every cell, as in the paper.
     """
 
-    def __init__(self, width: int, heads: int, blocks: int, sizes: GridSizes, hidden: int, sink: bool) -> None:
+    def __init__(
+        self, width: int, heads: int, blocks: int, sizes: GridSizes, hidden: int, sink: bool, objects: bool
+    ) -> None:
         super().__init__()
+        self.sizes, self.objects = sizes, objects
         self.cells = Cells(width, hidden, sizes, offsets=True)
-        self.carried = mlp(sizes.items, hidden // 2, width)
+        self.carried = mlp(sizes.items + (MOST_CARRIED + 1) * objects, hidden // 2, width)
         self.attend = nn.ModuleList(TableAttention(width, heads, sink) for _ in range(blocks))
 
     def forward(self, query: Tensor, grid: Grid, number: int, watch: Watch | None = None) -> Tensor:
         asked = query.flatten(0, 1)
         grid = grid.repeated(query.shape[1])
-        table, index = self.cells.table(grid.side), self.cells.index(grid)
-        carried = self.carried(grid.inventory.float())
+        table, index, carried = self.cells.table(grid.side), self.cells.index(grid), None
+        if self.objects:
+            index = torch.cat([index, self._carried_index(grid, len(table))], dim=1)
+            table = torch.cat([table, self._carried_table()])
+        else:
+            carried = self.carried(grid.inventory.float())
         attended: Tensor = self.attend[number](asked, table, index, carried, watch, f"cells {number}")
         return attended.view_as(query)
+
+    def _carried_table(self) -> Tensor:
+        """A row for nothing, then one for every number of every thing."""
+        device, amounts = self.cells.rows.device, MOST_CARRIED + 1
+        thing, amount = torch.eye(self.sizes.items, device=device), torch.eye(amounts, device=device)
+        every = torch.cat([thing.repeat_interleave(amounts, dim=0), amount.repeat(self.sizes.items, 1)], dim=1)
+        return torch.cat([every.new_zeros(1, self.cells.rows.shape[1]), self.carried(every)])
+
+    def _carried_index(self, grid: Grid, first: int) -> Tensor:
+        """(batch, things, 4): its own row, and nothing else."""
+        things = torch.arange(self.sizes.items, device=grid.kinds.device) * (MOST_CARRIED + 1)
+        own = first + 1 + things + grid.inventory.long().clamp(max=MOST_CARRIED)
+        nothing = torch.full_like(own, first)
+        return torch.stack([own, nothing, nothing, nothing], dim=2).to(torch.int16)
 
 
 class GridReader(nn.Module):

@@ -1,11 +1,13 @@
-"""Plots of the splits, from the figures of `statistics.describe`.
+"""Plots: of the splits, from the figures of `statistics.describe`, and of trainings, from their checkpoints.
 
 plot_splits(describe(), Path("out/dataset_minecraft.png"))
+plot_trainings({"plus, seed 0": [{"seconds": 60.0, "completion": 71.5}, ...]}, Path("out/training.png"))
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import numpy as np
 
 from program_guided.errors import DataError
 
-__all__ = ["plot_splits"]
+__all__ = ["plot_splits", "plot_trainings"]
 
 PANELS = (("tokens", 5), ("routines", 1), ("control_flows", 1), ("plan_steps", 5))
 """What is plotted, and how many values a bar gathers."""
@@ -44,6 +46,38 @@ def plot_splits(splits: dict[str, Any], path: Path) -> None:
         panel.spines[["top", "right"]].set_visible(False)
     axes[0, 0].legend(frameon=False)
     figure.suptitle("2D Minecraft: the fixed splits")
+    _save(figure, path)
+
+
+def plot_trainings(curves: Mapping[str, Sequence[Mapping[str, float]]], path: Path) -> None:
+    """Completion of held-out programs against training time; names that begin alike (up to a comma) share a colour."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, panel = plt.subplots(figsize=(8, 4.5), layout="constrained")
+    colours: dict[str, str] = {}
+    for name, curve in curves.items():
+        kind = name.split(",")[0]
+        new = kind not in colours
+        colour = colours.setdefault(kind, f"C{len(colours)}")
+        minutes, finished = [each["seconds"] / 60 for each in curve], [each["completion"] for each in curve]
+        panel.plot(minutes, finished, color=colour, alpha=0.8, linewidth=1.2, label=kind if new else None)
+    panel.set_xlabel("minutes of training")
+    panel.set_ylabel("% of held-out programs finished")
+    panel.set_ylim(0, 101)
+    panel.set_xlim(left=0)
+    panel.grid(alpha=0.25)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(frameon=False, loc="lower right")
+    _save(figure, path)
+
+
+def _save(figure: Any, path: Path) -> None:
+    """Write a PNG, whole or not at all."""
+    import matplotlib.pyplot as plt
+
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.png")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,16 +1,18 @@
-"""Semantic guidance (Eq. 1) and structure guidance (Eq. 2, 6) of programs, as tensors; and the pointer over batches.
+"""Programs as tensors: semantic guidance P^s (Eq. 1), structure guidance P^t (Eq. 2, 6), and pointers over batches.
 
-A batch of programs is an array of words (batch, routines, L), 0 where there is none.
+A batch of programs is an array of words (batch, routines, L), 0 where there is none. Pointers do what
+`language/pointer.py` does, many at once, and are held equal to it by tests.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Semantics", "mlp", "sinusoids", "structure"]
+__all__ = ["Pointers", "Semantics", "mlp", "ready", "sinusoids", "structure"]
 
 
 def mlp(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
@@ -65,3 +67,37 @@ def structure(pointed: Tensor, parents: Tensor, routines: int) -> Tensor:
     is_pointed = torch.nn.functional.one_hot(pointed + 1, routines + 1)[..., 1:]
     is_parent = torch.nn.functional.one_hot(parents + 1, routines + 1)[..., 1:].amax(dim=2)
     return allowed | (torch.einsum("bri,brj->bij", is_pointed, is_parent) > 0)
+
+
+@dataclass(frozen=True)
+class Pointers:
+    """A pointer in each program of a batch (Algorithm 2)."""
+
+    routine: Tensor
+    """(batch,)"""
+    previous: Tensor
+    """(batch,) the routine executed before, -1 at the start"""
+
+    @classmethod
+    def start(cls, batch: int) -> Pointers:
+        """At the entrances."""
+        return cls(torch.zeros(batch, dtype=torch.long), torch.full((batch,), -1))
+
+    def advance(self, on_true: Tensor, on_false: Tensor, ended: Tensor, answer: Tensor) -> Pointers:
+        """Move on where the pointed routine has `ended` (batch,), by its `answer` (batch,; true where it has none).
+
+        on_true, on_false (batch, routines): where to go, a program's size for its end.
+        """
+        here = self.routine.clamp(max=on_true.shape[1] - 1)[:, None]
+        after = torch.where(answer, on_true.gather(1, here)[:, 0], on_false.gather(1, here)[:, 0])
+        return Pointers(torch.where(ended, after, self.routine), torch.where(ended, self.routine, self.previous))
+
+
+def ready(parents: Tensor, exists: Tensor, ended: Tensor) -> Tensor:
+    """Where pointers stand in graphs (Algorithm 3 and 4): routines that have not ended and whose parents all have.
+
+    parents (batch, routines, K) with -1 for none; exists, ended (batch, routines).
+    """
+    batch, routines, most = parents.shape
+    found = ended.gather(1, parents.clamp(min=0).view(batch, -1)).view(batch, routines, most)
+    return exists & ~ended & (found | (parents < 0)).all(dim=2)

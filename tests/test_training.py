@@ -1,0 +1,299 @@
+"""Training: it learns, it is repeatable, it survives being killed, and it runs in two processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from program_guided.errors import DataError
+from program_guided.language import parse
+from program_guided.learning.agent import ExecutorAgent
+from program_guided.learning.checkpoint import from_pretrained, save_pretrained
+from program_guided.learning.dense import DenseTraining, dense_loss, squared_loss
+from program_guided.learning.execution import build, minecraft_config
+from program_guided.learning.settings import DenseSettings
+from program_guided.learning.training import Job, train
+from program_guided.tasks.minecraft.agents import rollout
+from program_guided.tasks.minecraft.batch import Entry
+from program_guided.tasks.minecraft.domain import DOMAIN
+
+TINY = {"word_width": 8, "hidden": 32, "heads": 4, "blocks": 1, "plans": 2}
+PROTO = Path(sys.executable).with_name("proto")
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def entries(*texts, worlds=1):
+    return tuple(Entry(parse(text, DOMAIN), 100 * seed + i) for seed, text in enumerate(texts) for i in range(worlds))
+
+
+def job(folder, **changes):
+    settings = DenseSettings(steps=30, worlds=32, warm_up=5, variants=4)
+    few = entries("mine(gold)", "goto(2, 3)", "if is_there[river]:\n  mine(wood)\nsell(gold)")
+    return Job(minecraft_config("plus", **TINY), settings, folder, every=10, programs=few, **changes)
+
+
+def weights(folder):
+    return load_file(folder / "model.safetensors")
+
+
+def same(one, other):
+    assert one.keys() == other.keys()
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_the_loss_takes_every_best_action_for_right():
+    logits = torch.tensor([[0.0, 0.0, 0.0, 0.0], [2.0, 0.0, -torch.inf, -torch.inf], [1.0, 2.0, 3.0, 4.0]])
+    best = torch.tensor([[True, True, False, False], [True, False, False, False], [False] * 4])
+    expected = (np.log(2) + np.log1p(np.exp(-2.0))) / 2
+    torch.testing.assert_close(float(dense_loss(logits, best)), float(expected), atol=1e-6, rtol=1e-6)
+
+
+def test_the_squared_loss_is_the_distance_to_an_even_choice_of_the_best():
+    logits = torch.tensor([[0.0, 0.0, 0.0, 0.0], [1.0, 2.0, 3.0, 4.0]])
+    best = torch.tensor([[True, True, False, False], [False] * 4])
+    torch.testing.assert_close(float(squared_loss(logits, best)), 4 * 0.25**2)
+
+
+@pytest.mark.parametrize("change", [{"states": "planner"}, {"loss": "l2"}, {}], ids=["cloning", "l2", "dagger"])
+@pytest.mark.parametrize("form", ["paper", "plus"])
+def test_training_lowers_the_loss_and_is_the_same_for_the_same_seed(form, change):
+    losses = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        model = build(minecraft_config(form, **TINY))
+        settings = DenseSettings(steps=40, worlds=64, warm_up=10, variants=4, rate=5e-3, **change)
+        training = DenseTraining(model, entries("mine(gold)", "mine(wood)", "mine(iron)"), settings, seed=0)
+        losses.append([training.step() for _ in range(40)])
+    assert losses[0] == losses[1]
+    assert np.mean(losses[0][-5:]) < 0.9 * np.mean(losses[0][:5])
+
+
+def test_a_small_executor_learns_one_routine_programs(tmp_path):
+    """End to end: trained from nothing, it finishes nine in ten, in worlds it has not seen."""
+    kinds = [f"mine({thing})" for thing in ("gold", "wood", "iron")] + [f"goto({x}, {y})" for x, y in ((2, 2), (4, 1))]
+    kinds += ["build_bridge()", "sell(gold)"]
+    config = minecraft_config("plus", word_width=16, hidden=64, heads=4, blocks=1, plans=4)
+    settings = DenseSettings(steps=1500, worlds=128, warm_up=50, rate=4e-3, average=0.98)
+    train(Job(config, settings, tmp_path, every=1500, programs=entries(*kinds)))
+    fresh = tuple(Entry(entry.program, entry.seed + 10_000) for entry in entries(*kinds, worlds=25))
+    assert rollout(fresh, ExecutorAgent.from_pretrained(tmp_path)).finished.mean() >= 0.9
+
+
+def test_a_run_leaves_a_checkpoint_a_log_and_events(tmp_path):
+    train(job(tmp_path, about={"command": "a test"}))
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["training"]["command"] == "a test"
+    assert config["training"]["seed"] == 0
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [10, 20, 30]
+    assert lines == config["training"]["curve"]
+    assert list(tmp_path.glob("events.*"))
+    assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_interrupted_at_any_step_and_resumed_it_ends_with_the_same_weights(tmp_path):
+    train(job(tmp_path / "whole"))
+
+    class Stop(Exception):
+        pass
+
+    def stop_at(step):
+        def watch(moment):
+            if moment.step == step:
+                raise Stop
+
+        return watch
+
+    for step in (13, 10, 29):
+        folder = tmp_path / f"at {step}"
+        with pytest.raises(Stop):
+            train(job(folder), stop_at(step))
+        train(job(folder, resume=True))
+        assert same(weights(folder), weights(tmp_path / "whole"))
+        whole, again = ((tmp_path / name / "log.jsonl").read_text().splitlines() for name in ("whole", folder.name))
+        assert [json.loads(line)["loss"] for line in whole] == [json.loads(line)["loss"] for line in again]
+
+
+COMMAND = ["train", "minecraft", "--steps", "24", "--worlds", "16", "--every", "12", "--variants", "1", "--held-out", "2", "--out"]
+
+
+@pytest.mark.parametrize("model", ["plus", "paper"])
+def test_killed_and_resumed_it_ends_with_the_same_weights(tmp_path, model):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+
+    def command(folder, *more):
+        return [PROTO, *COMMAND, folder, "--model", model, *more]
+
+    subprocess.run(command(whole), env=ENVIRONMENT, check=True, capture_output=True)
+    running = subprocess.Popen(command(killed), env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+    while not (killed / "training.safetensors").exists() and running.poll() is None:
+        time.sleep(0.02)
+    running.send_signal(signal.SIGKILL)
+    assert running.wait() == -signal.SIGKILL, "it must be killed before its end"
+    subprocess.run(command(killed, "--resume"), env=ENVIRONMENT, check=True, capture_output=True)
+    assert same(weights(whole), weights(killed))
+
+
+def test_two_processes_share_a_training(tmp_path):
+    """Really two: the state holds the worlds of both, and they are different worlds."""
+    command = [PROTO, *COMMAND, tmp_path, "--processes", "2"]
+    ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
+    assert ran.returncode == 0, ran.stderr
+    state = load_file(tmp_path / "training.safetensors")
+    assert state["0.worlds.agent"].shape == state["1.worlds.agent"].shape == (8, 2)
+    assert not torch.equal(state["0.worlds.random"], state["1.worlds.random"])
+    again = subprocess.run([*command, "--resume"], env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
+    assert again.returncode == 0, again.stderr
+
+
+def test_two_processes_take_the_mean_gradient():
+    """Two halves of the worlds, averaged, give the gradient of the whole."""
+    settings = DenseSettings(steps=10, worlds=32, warm_up=1, variants=1)
+    gradients = []
+
+    def remember(tensor):
+        gradients.append(tensor.clone())
+        return tensor
+
+    for share in ((0, 2), (1, 2)):
+        torch.manual_seed(0)
+        model = build(minecraft_config("plus", **TINY))
+        DenseTraining(model, entries("mine(gold)", "mine(wood)"), settings, 0, share, remember).step()
+    mean = (gradients[0] + gradients[1]) / 2
+    torch.manual_seed(0)
+    model = build(minecraft_config("plus", **TINY))
+    halves = DenseTraining(model, entries("mine(gold)", "mine(wood)"), settings, 0, (0, 2), lambda tensor: mean)
+    assert halves.step() == pytest.approx(float(mean[0]))
+
+
+def test_a_loss_that_is_not_a_number_stops_the_training_and_keeps_the_last_state(tmp_path):
+    train(job(tmp_path))
+    state = load_file(tmp_path / "training.safetensors")
+    broken = job(tmp_path / "broken")
+
+    def poison(moment):
+        if moment.step == 15:
+            torch.nn.init.constant_(poisoned[0], torch.nan)
+
+    poisoned = []
+    original = torch.optim.AdamW.__init__
+
+    def remember(self, parameters, *rest, **settings):
+        given = list(parameters)
+        poisoned[:] = given
+        original(self, given, *rest, **settings)
+
+    torch.optim.AdamW.__init__ = remember
+    try:
+        with pytest.raises(DataError, match="not a number any more after 15 steps; the last state"):
+            train(broken, poison)
+    finally:
+        torch.optim.AdamW.__init__ = original
+    kept = load_file(tmp_path / "broken" / "training.safetensors")
+    assert kept.keys() == state.keys()
+    from_pretrained(tmp_path / "broken")
+
+
+def test_a_folder_that_holds_a_training_is_not_overwritten(tmp_path):
+    train(job(tmp_path))
+    with pytest.raises(DataError, match="go on with --resume"):
+        train(job(tmp_path))
+    with pytest.raises(DataError, match="no training to resume"):
+        train(job(tmp_path / "other", resume=True))
+    with pytest.raises(DataError, match="begun with other settings \\(seed\\)"):
+        train(job(tmp_path, resume=True, seed=1))
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    torch.manual_seed(0)
+    save_pretrained(build(minecraft_config("plus", **TINY)), tmp_path / "model", {"seed": 3})
+    return tmp_path / "model"
+
+
+def test_a_checkpoint_is_read_as_it_was_written(checkpoint, tmp_path):
+    model, config = from_pretrained(checkpoint)
+    assert config["training"] == {"seed": 3}
+    agent = ExecutorAgent.from_pretrained(checkpoint)
+    agent.save_pretrained(tmp_path / "again")
+    assert (tmp_path / "again/model.safetensors").read_bytes() == (checkpoint / "model.safetensors").read_bytes()
+    assert same(model.state_dict(), weights(checkpoint))
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def change(path, **changes):
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps(config | changes))
+
+
+def rename_a_tensor(path):
+    tensors = load_file(path)
+    tensors["other"] = tensors.pop(next(iter(tensors)))
+    save_file(tensors, path)
+
+
+def spoil_a_tensor(path):
+    tensors = load_file(path)
+    next(iter(tensors.values())).fill_(torch.nan)
+    save_file(tensors, path)
+
+
+DAMAGES = {
+    "truncated weights": (lambda folder: cut(folder / "model.safetensors"), "damaged or not a safetensors file"),
+    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "does not exist"),
+    "text for weights": (lambda folder: (folder / "model.safetensors").write_text("x" * 99), "damaged or not"),
+    "other weights": (lambda folder: rename_a_tensor(folder / "model.safetensors"), "do not fit config.json"),
+    "weights that are not numbers": (lambda folder: spoil_a_tensor(folder / "model.safetensors"), "not numbers"),
+    "truncated configuration": (lambda folder: cut(folder / "config.json"), "is damaged"),
+    "no configuration": (lambda folder: (folder / "config.json").unlink(), "has no config.json"),
+    "a list for a configuration": (lambda folder: (folder / "config.json").write_text("[]"), "is damaged"),
+    "an older format": (lambda folder: change(folder / "config.json", format=0), "format 0"),
+    "another domain": (
+        lambda folder: change(folder / "config.json", domain={"name": "visual", "version": 1}),
+        "of the domain 'visual'",
+    ),
+    "an older world": (
+        lambda folder: change(folder / "config.json", domain={"name": "minecraft", "version": 0}),
+        "made for version 0",
+    ),
+    "a foreign model": (lambda folder: change(folder / "config.json", executor={"layers": 3}), "not the configuration"),
+    "no folder": (lambda folder: (folder.rename(folder.with_name("moved")), None)[1], "does not exist"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_bad_checkpoint_is_one_clear_error(checkpoint, name):
+    damage, message = DAMAGES[name]
+    damage(checkpoint)
+    with pytest.raises(DataError, match=message):
+        from_pretrained(checkpoint)
+    ran = subprocess.run([PROTO, "evaluate", checkpoint], capture_output=True, text=True)
+    assert ran.returncode == 1
+    assert message in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_damaged_state_is_one_clear_error(tmp_path):
+    train(job(tmp_path))
+    cut(tmp_path / "training.safetensors")
+    with pytest.raises(DataError, match="damaged or not a safetensors file"):
+        train(job(tmp_path, resume=True))
