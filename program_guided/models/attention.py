@@ -76,7 +76,7 @@ class TableAttention(nn.Module):
         per_head = (-1, self.heads, width // self.heads)
         asked, keys = self.query(query).view(per_head).transpose(0, 1), self.key(table).view(per_head).movedim(0, 2)
         scores = torch.bmm(asked * per_head[-1] ** -0.5, keys)
-        weights, shares = _Gather.apply(scores, index, self.sink)  # type: ignore[no-untyped-call]
+        weights, shares = _Gather.apply(scores, index.to(torch.int16), self.sink)  # type: ignore[no-untyped-call]
         if watch is not None:
             watch[name] = weights.detach().transpose(0, 1)
         attended = torch.bmm(shares, self.value(table).view(per_head).transpose(0, 1))
@@ -98,17 +98,44 @@ class TableAttention(nn.Module):
         return self.join(torch.einsum("bhn,bnhd->bhd", weights, self.value(items).view(shape)).reshape(batch, width))
 
 
+NO_ITEM = np.uint16(65535)
+"""What -1 is without its sign; indices without a sign are faster, since they cannot count from the end."""
+
+
+@njit(cache=True, fastmath=True)
+def _exponentials(values, powers, bits):  # type: ignore[no-untyped-def]
+    """e to the power of each value, none of which is positive, in place: 2**whole by the bits of a float, 2**rest by
+    its series. Written so that it becomes vector instructions, which a call of exp does not. `bits` views `powers`."""
+    for n in range(len(values)):
+        power = max(values[n] * np.float32(1.4426950408889634), np.float32(-126.0))
+        whole = np.floor(power)
+        rest = (power - whole) * np.float32(0.6931471805599453)
+        bits[n] = (np.int32(whole) + np.int32(127)) << np.int32(23)
+        series = np.float32(1 / 5040)
+        series = series * rest + np.float32(1 / 720)
+        series = series * rest + np.float32(1 / 120)
+        series = series * rest + np.float32(1 / 24)
+        series = series * rest + np.float32(1 / 6)
+        series = series * rest + np.float32(0.5)
+        series = series * rest + np.float32(1.0)
+        values[n] = series * rest + np.float32(1.0)
+    for n in range(len(values)):
+        values[n] *= powers[n]
+
+
 @njit(cache=True, fastmath=True)
 def _forward(scores, index, sink, weights, shares):  # type: ignore[no-untyped-def]
     heads, batch, _ = scores.shape
     items, parts = index.shape[1], index.shape[2]
+    powers = np.empty(items, np.float32)
+    bits = powers.view(np.int32)
     for b in range(batch):
         for h in range(heads):
             score, share, weight = scores[h, b], shares[h, b], weights[h, b]
             most = np.float32(0.0) if sink else np.float32(-1e30)
             for n in range(items):
                 weight[n] = np.float32(-1e30)
-                if index[b, n, 0] >= 0:
+                if index[b, n, 0] != NO_ITEM:
                     total = score[index[b, n, 0]]
                     for k in range(1, parts):
                         total += score[index[b, n, k]]
@@ -116,15 +143,19 @@ def _forward(scores, index, sink, weights, shares):  # type: ignore[no-untyped-d
                     most = max(most, total)
             total = np.exp(-most) if sink else np.float32(0.0)
             for n in range(items):
-                weight[n] = np.exp(weight[n] - most)
+                weight[n] -= most
+            _exponentials(weight, powers, bits)
+            for n in range(items):
                 total += weight[n]
             share[:] = 0
             scale = np.float32(1.0) / total
             for n in range(items):
-                weight[n] *= scale
-                if index[b, n, 0] >= 0:
+                if index[b, n, 0] != NO_ITEM:
+                    weight[n] *= scale
                     for k in range(parts):
                         share[index[b, n, k]] += weight[n]
+                else:
+                    weight[n] = 0
 
 
 @njit(cache=True, fastmath=True)
@@ -138,14 +169,14 @@ def _backward(weights, index, to_shares, to_scores):  # type: ignore[no-untyped-
             mean = np.float32(0.0)
             for n in range(items):
                 total = np.float32(0.0)
-                if index[b, n, 0] >= 0:
+                if index[b, n, 0] != NO_ITEM:
                     for k in range(parts):
                         total += to_share[index[b, n, k]]
                 to_weight[n] = total
                 mean += weight[n] * total
             to_score[:] = 0
             for n in range(items):
-                if index[b, n, 0] >= 0:
+                if index[b, n, 0] != NO_ITEM:
                     amount = weight[n] * (to_weight[n] - mean)
                     for k in range(parts):
                         to_score[index[b, n, k]] += amount
@@ -158,7 +189,8 @@ class _Gather(torch.autograd.Function):
     def forward(context: Any, scores: Tensor, index: Tensor, sink: bool) -> tuple[Tensor, Tensor]:
         weights = torch.empty(*scores.shape[:2], index.shape[1])
         shares = torch.empty_like(scores)
-        _forward(scores.detach().contiguous().numpy(), index.numpy(), sink, weights.numpy(), shares.numpy())
+        rows = index.numpy().view(np.uint16)
+        _forward(scores.detach().contiguous().numpy(), rows, sink, weights.numpy(), shares.numpy())
         context.save_for_backward(weights, index)
         context.mark_non_differentiable(weights)
         return weights, shares
@@ -167,5 +199,6 @@ class _Gather(torch.autograd.Function):
     def backward(context: Any, _: Tensor, to_shares: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         weights, index = context.saved_tensors
         to_scores = torch.empty_like(to_shares, memory_format=torch.contiguous_format)
-        _backward(weights.numpy(), index.numpy(), to_shares.contiguous().numpy(), to_scores.numpy())
+        rows = index.numpy().view(np.uint16)
+        _backward(weights.numpy(), rows, to_shares.contiguous().numpy(), to_scores.numpy())
         return to_scores, None, None
