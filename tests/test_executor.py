@@ -40,7 +40,9 @@ def grids(batch):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("settings", [{}, {"structure": False}, {"semantics": False}], ids=["whole", "no P^t", "no P^s"])
+@pytest.mark.parametrize(
+    "settings", [{}, {"structure": False}, {"semantics": False}], ids=["whole", "no P^t", "no P^s"]
+)
 @pytest.mark.parametrize("form", FORMS)
 def test_computing_the_pointed_row_equals_computing_every_row(form, settings):
     """Algorithm 1: forty steps of random programs, Z carried along in both forms."""
@@ -74,6 +76,9 @@ class Shapes(torch.nn.Module):
         super().__init__()
         self.attend = torch.nn.MultiheadAttention(width, 2, batch_first=True)
 
+    def prepare(self, objects, rows):
+        return objects
+
     def forward(self, query, objects, number, watch=None):
         return self.attend(query, objects, objects, need_weights=False)[0]
 
@@ -89,7 +94,9 @@ GRAPHS = (
 def graph_model(form):
     torch.manual_seed(0)
     results = (("Objects", 5), ("Boolean", 2), ("Answer", 7))
-    config = ExecutorConfig(form, len(VISUAL.vocabulary), VISUAL.routine_width, results, word_width=8, heads=2, hidden=16)
+    config = ExecutorConfig(
+        form, len(VISUAL.vocabulary), VISUAL.routine_width, results, word_width=8, heads=2, hidden=16
+    )
     return Executor(config, Shapes(config.width)).eval()
 
 

@@ -130,7 +130,21 @@ def test_interrupted_at_any_step_and_resumed_it_ends_with_the_same_weights(tmp_p
         assert [json.loads(line)["loss"] for line in whole] == [json.loads(line)["loss"] for line in again]
 
 
-COMMAND = ["train", "minecraft", "--steps", "24", "--worlds", "16", "--every", "12", "--variants", "1", "--held-out", "2", "--out"]
+COMMAND = [
+    "train",
+    "minecraft",
+    "--steps",
+    "24",
+    "--worlds",
+    "16",
+    "--every",
+    "12",
+    "--variants",
+    "1",
+    "--held-out",
+    "2",
+    "--out",
+]
 
 
 @pytest.mark.parametrize("model", ["plus", "paper"])

@@ -8,7 +8,6 @@ measured too), because random agents end an episode every few steps.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from program_guided.benchmarks.timing import one_core
 from program_guided.tasks.minecraft.batch import Batch
 from program_guided.tasks.minecraft.domain import ACTIONS
 from program_guided.tasks.minecraft.environment import MinecraftVectorEnv
@@ -32,7 +32,7 @@ PEER_ENVIRONMENT = "MiniGrid-Empty-8x8-v0"
 
 def measure(seconds: float, batch: int, memory_steps: int) -> dict[str, Any]:
     """All figures; each measurement runs about so many seconds."""
-    with _one_core():
+    with one_core():
         figures: dict[str, Any] = {"batch": batch, "cores": 1}
         worlds, fill = _filled_environment(batch)
         figures["steps_per_second"] = {
@@ -49,20 +49,6 @@ def measure(seconds: float, batch: int, memory_steps: int) -> dict[str, Any]:
     peers = {peer: figures["steps_per_second"][peer] for peer in ("minigrid", "envpool")}
     figures["times_faster_than"] = {peer: ours / speed if speed else None for peer, speed in peers.items()}
     return figures
-
-
-@contextlib.contextmanager
-def _one_core():  # type: ignore[no-untyped-def]
-    """Stay on one core, peers' threads included, where the system allows it."""
-    if not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(before)})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def _random_actions(batch: int) -> NDArray[np.int64]:

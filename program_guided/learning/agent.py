@@ -1,8 +1,8 @@
 """A trained executor as an agent: what `program_guided.load` gives.
 
-    executor = program_guided.load("minecraft")
-    moments = executor.run("mine(gold); sell(gold)", seed=0)
-    moments[-1].outcome
+executor = program_guided.load("minecraft")
+moments = executor.run("mine(gold); sell(gold)", seed=0)
+moments[-1].outcome
 """
 
 from __future__ import annotations

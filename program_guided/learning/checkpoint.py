@@ -119,7 +119,9 @@ def _executor_config(path: Path, config: Mapping[str, Any]) -> ExecutorConfig:
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     """One safetensors file, whole or not at all."""
-    write_atomically(path, save({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, dict(metadata)))
+    write_atomically(
+        path, save({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, dict(metadata))
+    )
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

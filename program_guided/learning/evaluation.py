@@ -1,7 +1,7 @@
 """How well an agent carries out the programs of a split: how many are finished, and which routines fail and why.
 
-    figures = evaluate(agent, load_split("longer"), worlds=4)
-    figures["completion"], figures["routines"]["mine"], figures["tokens"]
+figures = evaluate(agent, load_split("longer"), worlds=4)
+figures["completion"], figures["routines"]["mine"], figures["tokens"]
 """
 
 from __future__ import annotations

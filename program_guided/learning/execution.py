@@ -63,9 +63,7 @@ class Execution:
         """Logits (worlds, actions), impossible ones at minus infinity, and the new rows of Z (worlds, d)."""
         worlds, view = self.batch.worlds, self.batch.view
         longest = int(self.batch.programs.size[worlds.program].max())
-        grid = Grid(
-            self._tensor(worlds.cells).flatten(1), self._tensor(worlds.agent), self._tensor(worlds.inventory)
-        )
+        grid = Grid(self._tensor(worlds.cells).flatten(1), self._tensor(worlds.agent), self._tensor(worlds.inventory))
         rows = self.model(
             grid,
             self._tensor(view.words)[:, :longest],

@@ -14,7 +14,7 @@ __all__ = ["DenseSettings"]
 class DenseSettings:
     """How dense training goes."""
 
-    steps: int = 20_000
+    steps: int = 14_000
     """Steps of all worlds, each with one update of the weights."""
     worlds: int = 512
     """Worlds stepped at once, in all processes together."""

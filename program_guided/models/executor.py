@@ -97,7 +97,8 @@ class Program:
 
 
 class Executor(nn.Module):
-    """`reader(query, specification, number, watch)` answers queries (batch, rows, d) about a specification."""
+    """`reader.prepare(specification, rows)` sees a specification, for so many rows of a batch; `reader(query, seen,
+    number, watch)` answers queries (batch, rows, d) about it."""
 
     def __init__(self, config: ExecutorConfig, reader: nn.Module) -> None:
         super().__init__()
@@ -138,6 +139,7 @@ class Executor(nn.Module):
         if not self.config.structure:
             parents = _all_others(words, pointed)
         batch, count, most = parents.shape
+        seen = self.reader.prepare(specification, count)
         rows, others = _take(results, pointed), _take(results, parents.flatten(1))
         allowed = torch.cat([torch.ones_like(pointed, dtype=torch.bool)[..., None], parents >= 0], dim=2)
         for number, block in enumerate(self.blocks):
@@ -146,7 +148,7 @@ class Executor(nn.Module):
             keys = torch.cat([told[:, :, None], heard.view(batch, count, most, -1)], dim=2)
             flat = (told.flatten(0, 1)[:, None], keys.flatten(0, 1), allowed.flatten(0, 1)[:, None])
             rows = block.follow(told, *flat, watch, f"routines {number}").view_as(told)
-            rows = block.look(rows, self.reader, specification, number, watch)
+            rows = block.look(rows, self.reader, seen, number, watch)
         return rows
 
     def full(self, specification: Any, words: Tensor, results: Tensor, pointed: Tensor, parents: Tensor) -> Tensor:
@@ -159,10 +161,11 @@ class Executor(nn.Module):
         if not self.config.structure:
             allowed = torch.ones_like(allowed) & (exists[:, None] | allowed)
         active = torch.nn.functional.one_hot(pointed + 1, routines + 1)[..., 1:].sum(dim=1).bool()[..., None]
+        seen = self.reader.prepare(specification, routines)
         for number, block in enumerate(self.blocks):
             told = block.tell(results, every, program)
             rows = block.follow(told, told, told, allowed, None, "")
-            results = torch.where(active, block.look(rows, self.reader, specification, number, None), results)
+            results = torch.where(active, block.look(rows, self.reader, seen, number, None), results)
         return results
 
     def decode(self, rows: Tensor, result_type: str) -> Tensor:
@@ -211,12 +214,10 @@ class PaperBlock(nn.Module):
         """H_2 (Eq. 4): rows told what the routines before them found."""
         return self._after(told, self.rows(queries, keys, allowed, watch, name).view_as(told), 1)
 
-    def look(
-        self, rows: Tensor, reader: nn.Module, specification: Any, number: int, watch: Watch | None = None
-    ) -> Tensor:
+    def look(self, rows: Tensor, reader: nn.Module, seen: Any, number: int, watch: Watch | None = None) -> Tensor:
         """Z (Eq. 5): rows told what the specification shows."""
-        seen = reader(rows, specification, number, watch)
-        rows = rows + seen if self.config.residual else seen
+        found = reader(rows, seen, number, watch)
+        rows = rows + found if self.config.residual else found
         return rows + self.think(self.norms[2](rows)) if self.config.feed_forward else rows
 
     def _after(self, before: Tensor, attended: Tensor, norm: int) -> Tensor:
@@ -247,12 +248,10 @@ class PlusBlock(nn.Module):
         """Rows told what the routines before them found (Eq. 4)."""
         return told + self.rows(queries, keys, allowed, watch, name).view_as(told)
 
-    def look(
-        self, rows: Tensor, reader: nn.Module, specification: Any, number: int, watch: Watch | None = None
-    ) -> Tensor:
+    def look(self, rows: Tensor, reader: nn.Module, seen: Any, number: int, watch: Watch | None = None) -> Tensor:
         """Rows told what the specification shows, and what follows from it, several times."""
         for turn, think in enumerate(self.think):
-            rows = rows + reader(self.norms[2 + 2 * turn](rows), specification, turn, watch)
+            rows = rows + reader(self.norms[2 + 2 * turn](rows), seen, turn, watch)
             rows = rows + think(self.norms[3 + 2 * turn](rows))
         return self.norms[1](rows)
 

@@ -5,7 +5,8 @@ the cells is a `TableAttention`. `CellReader` is the paper's CrossAtt2 (Eq. 5) o
 reader of `plus`, `GridReader`, adds what attention is bad at: counting (an average does not count), and finding the way
 around walls and rivers (`propagation.py`).
 
-    reader(query, grid, number)      # (batch, rows, width) -> (batch, rows, width); number: which block or pass asks
+    seen = reader.prepare(grid, rows)       # what all queries of a step have in common
+    reader(query, seen, number)             # (batch, rows, width) -> (batch, rows, width); number: which block asks
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from program_guided.models.attention import TableAttention, Watch
-from program_guided.models.propagation import NEIGHBOURS, spread
 from program_guided.models.guidance import mlp, sinusoids
+from program_guided.models.propagation import NEIGHBOURS, spread
 
 __all__ = ["CellReader", "Grid", "GridReader", "GridSizes"]
 
@@ -69,7 +70,8 @@ class Cells(nn.Module):
         self.sizes, self.offsets = sizes, offsets
         self.what = mlp(sizes.kinds, hidden, width)
         if offsets:
-            self.where = mlp(2 * (2 * FARTHEST + 1), hidden, width)
+            self.what = _normed(sizes.kinds, hidden, width)
+            self.where = _normed(2 * (2 * FARTHEST + 1), hidden, width)
         place = sinusoids(sizes.side, width // 2)
         self.register_buffer("rows", torch.cat([place, torch.zeros_like(place)], dim=1), persistent=False)
         self.register_buffer("columns", torch.cat([torch.zeros_like(place), place], dim=1), persistent=False)
@@ -96,6 +98,20 @@ class Cells(nn.Module):
         return torch.stack(parts, dim=2).masked_fill((grid.kinds == 0)[..., None], -1).to(torch.int16)
 
 
+@dataclass(frozen=True)
+class SeenCells:
+    """What `CellReader` attends to."""
+
+    table: Tensor
+    index: Tensor
+    carried: Tensor | None
+
+
+def _normed(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
+    """An MLP whose outputs are as large as positional encodings are; without, a cell is hardly more than its place."""
+    return nn.Sequential(*mlp(inputs, hidden, outputs), nn.LayerNorm(outputs))
+
+
 class CellReader(nn.Module):
     """CrossAtt2 of `paper`: attention over the cells, and over what the agent carries.
 
@@ -110,19 +126,21 @@ class CellReader(nn.Module):
         super().__init__()
         self.sizes, self.objects = sizes, objects
         self.cells = Cells(width, hidden, sizes, offsets=True)
-        self.carried = mlp(sizes.items + (MOST_CARRIED + 1) * objects, hidden // 2, width)
+        self.carried = _normed(sizes.items + (MOST_CARRIED + 1) * objects, hidden // 2, width)
         self.attend = nn.ModuleList(TableAttention(width, heads, sink) for _ in range(blocks))
 
-    def forward(self, query: Tensor, grid: Grid, number: int, watch: Watch | None = None) -> Tensor:
-        asked = query.flatten(0, 1)
-        grid = grid.repeated(query.shape[1])
-        table, index, carried = self.cells.table(grid.side), self.cells.index(grid), None
-        if self.objects:
-            index = torch.cat([index, self._carried_index(grid, len(table))], dim=1)
-            table = torch.cat([table, self._carried_table()])
-        else:
-            carried = self.carried(grid.inventory.float())
-        attended: Tensor = self.attend[number](asked, table, index, carried, watch, f"cells {number}")
+    def prepare(self, grid: Grid, rows: int) -> SeenCells:
+        """The cells and what is carried, as sums of table rows, for so many queries a grid."""
+        grid = grid.repeated(rows)
+        table, index = self.cells.table(grid.side), self.cells.index(grid)
+        if not self.objects:
+            return SeenCells(table, index, self.carried(grid.inventory.float()))
+        index = torch.cat([index, self._carried_index(grid, len(table))], dim=1)
+        return SeenCells(torch.cat([table, self._carried_table()]), index, None)
+
+    def forward(self, query: Tensor, seen: SeenCells, number: int, watch: Watch | None = None) -> Tensor:
+        asked, given = query.flatten(0, 1), (seen.table, seen.index, seen.carried)
+        attended: Tensor = self.attend[number](asked, *given, watch, f"cells {number}")
         return attended.view_as(query)
 
     def _carried_table(self) -> Tensor:
@@ -140,6 +158,17 @@ class CellReader(nn.Module):
         return torch.stack([own, nothing, nothing, nothing], dim=2).to(torch.int16)
 
 
+@dataclass(frozen=True)
+class SeenGrid:
+    """What `GridReader` works on."""
+
+    grid: Grid
+    table: Tensor
+    index: Tensor
+    context: Tensor
+    amounts: Tensor
+
+
 class GridReader(nn.Module):
     """The reader of `plus`: attention over the cells, counts, ways, and what the agent carries and stands beside."""
 
@@ -154,15 +183,21 @@ class GridReader(nn.Module):
         self.plan = nn.Linear(width, plans * (2 * sizes.kinds + 2 * sizes.side))
         self.join = nn.Linear(heads * (COUNTED + 1) + plans * len(NEIGHBOURS), width)
 
-    def forward(self, query: Tensor, grid: Grid, number: int, watch: Watch | None = None) -> Tensor:
-        asked = query.flatten(0, 1)
-        grid = grid.repeated(query.shape[1])
-        table, index = self.cells.table(grid.side), self.cells.index(grid)
-        attended = self.attend(asked, table, index, None, watch, f"cells {number}")
-        found = self.join(torch.cat([self.count(asked, grid), self.find_way(asked, grid)], dim=1))
-        return (attended + found + self.context(grid)).view_as(query)
+    def prepare(self, grid: Grid, rows: int) -> SeenGrid:
+        """What does not depend on the query, for so many queries a grid."""
+        context, amounts = self._context(grid), self._amounts(grid)
+        if rows > 1:
+            context, amounts = context.repeat_interleave(rows, dim=0), amounts.repeat_interleave(rows, dim=0)
+        grid = grid.repeated(rows)
+        return SeenGrid(grid, self.cells.table(grid.side), self.cells.index(grid), context, amounts)
 
-    def context(self, grid: Grid) -> Tensor:
+    def forward(self, query: Tensor, seen: SeenGrid, number: int, watch: Watch | None = None) -> Tensor:
+        asked = query.flatten(0, 1)
+        attended = self.attend(asked, seen.table, seen.index, None, watch, f"cells {number}")
+        found = torch.cat([self.count(asked, seen.amounts), self.find_way(asked, seen.grid)], dim=1)
+        return (attended + self.join(found) + seen.context).view_as(query)
+
+    def _context(self, grid: Grid) -> Tensor:
         """What the agent carries and stands beside."""
         items = torch.arange(self.sizes.items, device=grid.kinds.device) * (MOST_CARRIED + 1)
         carried = self.carried(items + grid.inventory.long().clamp(max=MOST_CARRIED)).sum(dim=1)
@@ -170,21 +205,23 @@ class GridReader(nn.Module):
 
     def _kinds_beside(self, grid: Grid) -> Tensor:
         """(batch, 5) rows of `beside`: kinds of the agent's cell and its neighbours, by place."""
-        batch, side = len(grid.kinds), grid.side
-        padded = torch.nn.functional.pad(grid.kinds.view(batch, side, side), (1, 1, 1, 1)).long()
-        number = torch.arange(batch, device=grid.kinds.device)
-        row, column = grid.agent[:, 0].long() + 1, grid.agent[:, 1].long() + 1
-        found = [padded[number, row + down, column + right] for down, right in NEIGHBOURS]
+        batch, wide = len(grid.kinds), grid.side + 2
+        padded = nn.functional.pad(grid.kinds.view(batch, grid.side, grid.side), (1, 1, 1, 1)).view(batch, -1)
+        here = (grid.agent[:, :1].long() + 1) * wide + grid.agent[:, 1:].long() + 1
+        steps = torch.tensor([down * wide + right for down, right in NEIGHBOURS], device=grid.kinds.device)
         places = torch.arange(len(NEIGHBOURS), device=grid.kinds.device) * self.sizes.kinds
-        return torch.stack(found, dim=1) + places
+        return padded.gather(1, here + steps) + places
 
-    def count(self, query: Tensor, grid: Grid) -> Tensor:
+    def _amounts(self, grid: Grid) -> Tensor:
+        """(batch, kinds + items, 1) how many there are of each kind of cell and of each carried object."""
+        present = torch.zeros(len(grid.kinds), self.sizes.kinds, device=grid.kinds.device)
+        present.scatter_add_(1, grid.kinds.long(), (grid.kinds > 0).float())
+        return torch.cat([present, grid.inventory.float()], dim=1).clamp(max=COUNTED + 1)[..., None]
+
+    def count(self, query: Tensor, amounts: Tensor) -> Tensor:
         """How many there are of what each head picks (a kind of cell, or a carried object), as thresholds passed."""
         picked = self.pick(query).view(len(query), self.heads, -1).softmax(dim=2)
-        present = torch.zeros(len(query), self.sizes.kinds, device=query.device)
-        present.scatter_add_(1, grid.kinds.long(), (grid.kinds > 0).float())
-        amounts = torch.cat([present, grid.inventory.float()], dim=1).clamp(max=COUNTED + 1)
-        counts = torch.bmm(picked, amounts[..., None])
+        counts = torch.bmm(picked, amounts)
         steps = torch.arange(COUNTED, device=query.device) + 0.5
         return torch.cat([counts / COUNTED, ((counts - steps) * 2).tanh()], dim=2).flatten(1)
 
@@ -193,7 +230,7 @@ class GridReader(nn.Module):
         kinds, largest, side = self.sizes.kinds, self.sizes.side, grid.side
         scores = self.plan(query).view(len(query), -1, self.plans)
         of_kind, cost, of_row, of_column = scores.split([kinds, kinds, largest, largest], dim=1)
-        cost = torch.nn.functional.softplus(cost) + 0.05
+        cost = nn.functional.softplus(cost) + 0.05
         values = spread(grid.kinds, grid.agent, of_kind, of_row[:, :side], of_column[:, :side], cost)
         better = (values[:, 1:] - values[:, :1]).clamp(-3, 3)
         return torch.cat([values[:, :1].clamp(-10, 10) / 3, better], dim=1).flatten(1)

@@ -1,0 +1,243 @@
+"""Speed of the executor on one core: by program length, against its own plain forms, and beside torch's decoder.
+
+A sample is one step of one world: the pointed routine carried out, down to the probabilities of the actions. The peer is
+a plain two-layer `torch.nn.TransformerDecoder` of the same width, heads and hidden size over the same 64 cells, twice:
+with every routine of the program as a target (what the paper's equations compute, and what a plain decoder has to), and
+with the pointed routine alone (the least it can be asked).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from program_guided.benchmarks.timing import one_core
+from program_guided.learning.execution import Execution, build, minecraft_config
+from program_guided.models.attention import TableAttention
+from program_guided.models.executor import Executor
+from program_guided.models.grid import Cells, Grid, GridSizes
+from program_guided.models.propagation import spread, spread_plain
+from program_guided.tasks.minecraft.batch import Batch
+from program_guided.tasks.minecraft.domain import ACTIONS, KINDS, LARGEST_SIDE, OBJECTS
+from program_guided.tasks.minecraft.splits import load_split
+
+__all__ = ["measure", "print_figures"]
+
+LENGTHS = (5, 20, 80, 200)
+BATCHES = (64, 1024)
+WORLDS = 64
+"""Worlds in the measurement by program length."""
+
+
+def measure(seconds: float) -> dict[str, Any]:
+    """All figures; each measurement runs about so many seconds."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with one_core():
+            torch.manual_seed(0)
+            lengths = {form: _by_length(form, seconds) for form in ("plus", "paper")}
+            return {
+                "cores": 1,
+                "step_by_routines": lengths,
+                "longest_against_shortest": {
+                    form: each["pointed row"][str(LENGTHS[-1])] / each["pointed row"][str(LENGTHS[0])]
+                    for form, each in lengths.items()
+                },
+                "shortcuts": _shortcuts(seconds),
+                "samples_per_second": (speeds := _speeds(seconds)),
+                "times_faster_than_decoder": _ratios(speeds),
+            }
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _seconds(run: Callable[[], object], seconds: float) -> float:
+    """Of one call: the median of many."""
+    run()
+    run()
+    times: list[float] = []
+    begin = time.perf_counter()
+    while len(times) < 5 or time.perf_counter() - begin < seconds:
+        started = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - started)
+    return float(np.median(times))
+
+
+def _started(count: int) -> Batch:
+    """Worlds some steps into their programs."""
+    batch = Batch(load_split("test"), count)
+    batch.reset()
+    for _ in range(10):
+        batch.step_or_reset(batch.best_actions()[0].argmax(axis=1))
+    return batch
+
+
+def _grid(batch: Batch) -> Grid:
+    arrays = (batch.worlds.cells.reshape(batch.count, -1), batch.worlds.agent, batch.worlds.inventory)
+    return Grid(*(torch.from_numpy(array.copy()) for array in arrays))
+
+
+def _by_length(form: Any, seconds: float) -> dict[str, dict[str, float]]:
+    """Milliseconds of a step of `WORLDS` worlds, by the number of routines, in both forms."""
+    model, batch = build(minecraft_config(form)).eval(), _started(WORLDS)
+    grid, random = _grid(batch), np.random.default_rng(0)
+    found: dict[str, dict[str, float]] = {"pointed row": {}, "all rows": {}}
+    rows = batch.programs.words.astype(np.int64)
+    for length in LENGTHS:
+        words = torch.from_numpy(rows[random.integers(0, len(rows), (WORLDS, length))])
+        results = torch.randn(WORLDS, length, model.config.width)
+        pointed = torch.from_numpy(random.integers(1, length, (WORLDS, 1)))
+        given = (grid, words, results, pointed, (pointed - 1)[..., None])
+        found["pointed row"][str(length)] = 1e3 * _seconds(_quietly(model, given), seconds)
+        if length <= LENGTHS[1]:
+            full = torch.no_grad()(lambda given=given: model.full(*given))
+            found["all rows"][str(length)] = 1e3 * _seconds(full, seconds)
+    return found
+
+
+def _quietly(model: Executor, given: tuple[Any, ...]) -> Callable[[], object]:
+    return torch.no_grad()(lambda: model.decode(model(*given), "Action"))
+
+
+def _shortcuts(seconds: float) -> dict[str, dict[str, float]]:
+    """Milliseconds forward and backward of 1,024 samples: the shortcut, the plain form, and how many times faster."""
+    batch = _started(1024)
+    grid, width = _grid(batch), 128
+    cells = Cells(width, 256, GridSizes(len(KINDS), len(OBJECTS), LARGEST_SIDE), offsets=True)
+    attention, query = TableAttention(width, 8, sink=True), torch.randn(1024, width, requires_grad=True)
+    index = cells.index(grid)
+    plans = 6
+    shapes = ((len(KINDS), plans), (grid.side, plans), (grid.side, plans), (len(KINDS), plans))
+    tables = [torch.rand(1024, *shape, requires_grad=True) for shape in shapes]
+    pairs = {
+        "attention over cells": (
+            lambda: attention(query, cells.table(grid.side), index),
+            lambda: attention.plain(query, cells.table(grid.side), index),
+        ),
+        "values that spread": (
+            lambda: spread(grid.kinds, grid.agent, *tables),
+            lambda: spread_plain(grid.kinds, grid.agent, *tables),
+        ),
+    }
+    found = {}
+    for name, forms in pairs.items():
+        shortcut, plain = (1e3 * _seconds(_and_back(form), seconds) for form in forms)
+        found[name] = {"shortcut": shortcut, "plain": plain, "times_faster": plain / shortcut}
+    return found
+
+
+def _and_back(run: Callable[[], Tensor]) -> Callable[[], object]:
+    return lambda: run().sum().backward()  # type: ignore[no-untyped-call]
+
+
+def _speeds(seconds: float) -> dict[str, dict[str, dict[str, float]]]:
+    """Samples a second by model and batch size."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for count in BATCHES:
+        batch = _started(count)
+        models: dict[str, Callable[[], Tensor]] = {
+            form: _executor(form, batch)
+            for form in ("plus", "paper")  # type: ignore[misc]
+        }
+        models |= {
+            "decoder, all routines": Decoder(batch, alone=False),
+            "decoder, pointed routine": Decoder(batch, alone=True),
+        }
+        for name, model in models.items():
+            forward = count / _seconds(torch.no_grad()(model), seconds)
+            both = count / _seconds(_and_back(model), seconds)
+            found.setdefault(name, {})[str(count)] = {"forward": forward, "forward and backward": both}
+    return found
+
+
+def _executor(form: Any, batch: Batch) -> Callable[[], Tensor]:
+    execution = Execution(build(minecraft_config(form)), batch)
+    return lambda: execution.infer()[0].clamp(min=-1e9)
+
+
+def _ratios(speeds: dict[str, dict[str, dict[str, float]]]) -> dict[str, Any]:
+    """How many times faster than each decoder."""
+    return {
+        form: {
+            peer: {
+                count: {way: speed / speeds[peer][count][way] for way, speed in ways.items()}
+                for count, ways in speeds[form].items()
+            }
+            for peer in speeds
+            if peer.startswith("decoder")
+        }
+        for form in ("plus", "paper")
+    }
+
+
+class Decoder(nn.Module):
+    """torch's own decoder, two layers: routines are targets, cells the memory."""
+
+    def __init__(self, batch: Batch, alone: bool) -> None:
+        super().__init__()
+        config = minecraft_config("plus")
+        self.batch, self.alone, width = batch, alone, config.width
+        self.word = nn.Embedding(config.vocabulary, config.word_width)
+        self.kind, self.row = nn.Embedding(len(KINDS), width), nn.Embedding(LARGEST_SIDE, width)
+        self.column, self.carried = nn.Embedding(LARGEST_SIDE, width), nn.Linear(len(OBJECTS), width)
+        layer = nn.TransformerDecoderLayer(width, config.heads, config.hidden, dropout=0.0, batch_first=True)
+        self.decoder, self.head = nn.TransformerDecoder(layer, num_layers=2), nn.Linear(width, len(ACTIONS))
+
+    def forward(self) -> Tensor:
+        worlds, count = self.batch.worlds, self.batch.count
+        number, routine = torch.arange(count), torch.from_numpy(worlds.routine.astype(np.int64))
+        longest = int(self.batch.programs.size[worlds.program].max())
+        routine = routine.clamp(max=longest - 1)
+        words = torch.from_numpy(self.batch.view.words)[:, :longest].long()
+        words = words[number, routine][:, None] if self.alone else words
+        targets = self.word(words).flatten(2)
+        side = worlds.cells.shape[1]
+        cells = self.kind(torch.from_numpy(worlds.cells).long())
+        cells = cells + self.row(torch.arange(side))[:, None] + self.column(torch.arange(side))
+        cells = cells + self.carried(torch.from_numpy(worlds.inventory).float())[:, None, None]
+        rows = self.decoder(targets, cells.flatten(1, 2))
+        return self.head(rows[:, 0] if self.alone else rows[number, routine])
+
+
+def print_figures(figures: dict[str, Any]) -> None:
+    """Tables for a person."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    table = Table(title="milliseconds a step of 64 worlds", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for heading in ("", *(f"{length} routines" for length in LENGTHS)):
+        table.add_column(heading, justify="right" if heading else "left")
+    for form, ways in figures["step_by_routines"].items():
+        for way, times in ways.items():
+            shown = (f"{times[str(length)]:.1f}" if str(length) in times else "" for length in LENGTHS)
+            table.add_row(f"{form}, {way}", *shown)
+    console.print(table)
+    for form, ratio in figures["longest_against_shortest"].items():
+        print(f"{form}: {LENGTHS[-1]} routines cost {ratio:.2f}x what {LENGTHS[0]} do")
+    print()
+    for name, times in figures["shortcuts"].items():
+        print(
+            f"{name}: {times['shortcut']:.1f} ms, plain {times['plain']:.1f} ms ({times['times_faster']:.1f}x), "
+            "1,024 samples forward and backward"
+        )
+    print()
+    table = Table(title="samples a second, one core", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table.add_column("")
+    for count in BATCHES:
+        for way in ("forward", "forward and backward"):
+            table.add_column(f"{way},\nbatch {count:,}", justify="right")
+    for name, counts in figures["samples_per_second"].items():
+        table.add_row(name, *(f"{speed:,.0f}" for ways in counts.values() for speed in ways.values()))
+    for form, peers in figures["times_faster_than_decoder"].items():
+        for peer, counts in peers.items():
+            shown = (f"{ratio:.1f}x" for ways in counts.values() for ratio in ways.values())
+            table.add_row(f"{form} against {peer}", *shown)
+    console.print(table)
