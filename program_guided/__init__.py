@@ -2,16 +2,31 @@
 
     import gymnasium, program_guided
     environment = gymnasium.make("ProgramGuided/Minecraft-v0")
+    executor = program_guided.load("minecraft")
 
 Importing this registers the environments and nothing more; the rest is imported where it is used.
 """
 
-import sys
-from pathlib import PurePath
+from __future__ import annotations
 
-__all__ = ["__version__"]
+import sys
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from program_guided.learning.agent import ExecutorAgent
+
+__all__ = ["__version__", "load"]
 
 __version__ = "0.1.0"
+
+
+def load(name: str | Path = "minecraft") -> ExecutorAgent:
+    """A trained executor: one that ships, by its name, or one from a folder that `proto train` wrote."""
+    from program_guided.learning.agent import ExecutorAgent
+
+    return ExecutorAgent.from_pretrained(name)
+
 
 if PurePath(sys.argv[0] if sys.argv else "").stem != "proto":  # the command line needs no registry, and starts faster
     from program_guided.tasks.minecraft.registration import register

@@ -56,7 +56,7 @@ def test_computing_the_pointed_row_equals_computing_every_row(form, settings):
     results = torch.zeros(12, routines, model.config.width)
     words = torch.from_numpy(batch.view.words)[:, :routines]
     for _ in range(40):
-        logits, rows = execution.infer()
+        _, rows = execution.infer()
         pointed = torch.from_numpy(batch.worlds.routine.astype(np.int64)).clamp(max=routines - 1)[:, None]
         parents = torch.from_numpy(batch.worlds.previous.astype(np.int64))[:, None, None]
         results = model.full(grids(batch), words, results, pointed, parents)

@@ -1,6 +1,6 @@
 """Speed of the executor on one core: by program length, against its own plain forms, and beside torch's decoder.
 
-A sample is one step of one world: the pointed routine carried out, down to the probabilities of the actions. The peer is
+A sample is one step of one world: the pointed routine carried out, down to the scores of the actions. The peer is
 a plain two-layer `torch.nn.TransformerDecoder` of the same width, heads and hidden size over the same 64 cells, twice:
 with every routine of the program as a target (what the paper's equations compute, and what a plain decoder has to), and
 with the pointed routine alone (the least it can be asked).

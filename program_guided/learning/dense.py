@@ -104,7 +104,8 @@ class DenseTraining:
         flat = self._agree(flat)
         if not bool(flat.isfinite().all()):
             return math.nan
-        for parameter, gradient in zip(used, flat[1:].split([parameter.numel() for parameter in used]), strict=True):
+        gradients = torch.split(flat[1:], [parameter.numel() for parameter in used])
+        for parameter, gradient in zip(used, gradients, strict=True):
             parameter.grad = gradient.view_as(parameter)
         torch.nn.utils.clip_grad_norm_(used, settings.clip)
         warm = min(1.0, (self.done + 1) / settings.warm_up)
@@ -117,7 +118,8 @@ class DenseTraining:
     @torch.no_grad()
     def _follow(self, share: float) -> None:
         """Move the average a little towards the model."""
-        kept, latest = list(self.average.parameters()), list(self.model.parameters())
+        kept: list[Tensor] = list(self.average.parameters())
+        latest: list[Tensor] = list(self.model.parameters())
         torch._foreach_mul_(kept, share)
         torch._foreach_add_(kept, latest, alpha=1 - share)
 
@@ -137,7 +139,7 @@ class DenseTraining:
         self.execution.forget(over)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """All that the rest of the training depends on, but for the weights: this process's tensors, and its numbers."""
+        """What the rest of the training depends on besides the weights: this process's tensors, and its numbers."""
         tensors = {f"worlds.{name}": torch.from_numpy(array) for name, array in _storable(self.batch.state()).items()}
         longest = int(self.batch.programs.size.max())
         tensors |= {"results": self.execution.results[:, :longest].cpu(), "random": self._torch.get_state()}

@@ -60,7 +60,7 @@ def _routines(entries: Sequence[Entry], run: Rollout, begun: Counter[str]) -> di
     """For each operation: how often it was begun, and how often a program ended in it, by the reason."""
     failed: Counter[tuple[str, str]] = Counter()
     for number in np.flatnonzero(~run.finished):
-        table = compile_program(entries[number % len(entries)].program, DOMAIN)
+        table = compile_program(entries[int(number) % len(entries)].program, DOMAIN)
         failed[table.calls[int(run.failed_at[number])].operation, str(Outcome(int(run.outcome[number])))] += 1
     return {
         operation.name: {

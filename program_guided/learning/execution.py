@@ -85,8 +85,9 @@ class Execution:
         restarted = torch.from_numpy(np.flatnonzero(where))
         if len(restarted):
             self.results[restarted] = 0
-            if self.shift is not None:
-                self.shift[restarted] = self._draw_shifts(len(restarted))
+            drawn = self._draw_shifts(len(restarted))
+            if self.shift is not None and drawn is not None:
+                self.shift[restarted] = drawn
 
     def _pointed(self) -> Tensor:
         return self._tensor(self.batch.worlds.routine).long()

@@ -88,7 +88,8 @@ def train(job: Job, watch: Callable[[Moment], None] = lambda moment: None) -> No
         several = job.processes > 1
         strategy = "auto" if not several else "ddp" if "TORCHELASTIC_RUN_ID" in os.environ else "ddp_spawn"
         fabric = Fabric(accelerator=job.accelerator, devices=job.processes, strategy=strategy)
-        problem = fabric.launch(_work, job, None if several and strategy == "ddp_spawn" else watch)
+        work: Any = _work
+        problem = fabric.launch(work, job, None if several and strategy == "ddp_spawn" else watch)
     if problem:
         raise DataError(problem)
 

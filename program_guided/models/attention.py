@@ -50,9 +50,9 @@ class RowAttention(nn.Module):
 class TableAttention(nn.Module):
     """query (batch, width), table (rows, width), index (batch, items, parts) -> (batch, width).
 
-    An item whose index is -1 does not exist and gets no weight. With `sink` there is one more item, a sum of nothing, for
-    heads that find nothing to look at; it also makes counts visible, since n equal items then share n / (n + 1) of the
-    weight instead of all of it. `common` (batch, width) is added to every item, the sink included.
+    An item whose index is -1 does not exist and gets no weight. With `sink` there is one more item, a sum of nothing,
+    for heads that find nothing to look at; it also makes counts visible, since n equal items then share n / (n + 1) of
+    the weight instead of all of it. `common` (batch, width) is added to every item, the sink included.
     """
 
     def __init__(self, width: int, heads: int, sink: bool = False) -> None:
@@ -196,7 +196,7 @@ class _Gather(torch.autograd.Function):
         return weights, shares
 
     @staticmethod
-    def backward(context: Any, _: Tensor, to_shares: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(context: Any, _: Tensor, to_shares: Tensor) -> tuple[Tensor | None, ...]:
         weights, index = context.saved_tensors
         to_scores = torch.empty_like(to_shares, memory_format=torch.contiguous_format)
         rows = index.numpy().view(np.uint16)

@@ -1,8 +1,8 @@
 """The Program-guided Transformer (section 4), for every task: what differs between tasks is handed in as a reader.
 
-A step carries out the pointed routines: their rows of the result matrix Z are told what routines say (CrossAtt1, Eq. 3),
-what the routines before them found (MaskedSelfAtt, Eq. 4) and what the specification shows (CrossAtt2, Eq. 5), in
-stacked blocks, and are decoded by the head of their result type. Rows that are not pointed at keep their results.
+A step carries out the pointed routines: their rows of the result matrix Z are told what routines say (CrossAtt1,
+Eq. 3), what the routines before them found (MaskedSelfAtt, Eq. 4) and what the specification shows (CrossAtt2, Eq. 5),
+in stacked blocks, and are decoded by the head of their result type. Rows that are not pointed at keep their results.
 
     rows = executor(specification, words, results, pointed, parents)     # the pointed rows only: the fast form
     results = executor.full(specification, words, results, pointed, parents)   # all of Z, as the paper writes it
@@ -102,10 +102,12 @@ class Executor(nn.Module):
 
     def __init__(self, config: ExecutorConfig, reader: nn.Module) -> None:
         super().__init__()
-        self.config, self.reader = config, reader
+        self.config = config
         self.semantics = Semantics(config.vocabulary, config.words, config.word_width, config.semantics)
         blocks = [PaperBlock(config) for _ in range(config.blocks)] if config.form == "paper" else [PlusBlock(config)]
-        self.blocks: nn.ModuleList = nn.ModuleList(blocks)
+        self.blocks: Any = nn.ModuleList(blocks)
+        self.reader: Any = reader
+        self.encoding: Tensor
         if config.form == "paper":
             self._begin_with_positions()
         self.register_buffer("encoding", sinusoids(MOST_ROUTINES, config.width) * 2**0.5, persistent=False)

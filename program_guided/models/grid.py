@@ -72,6 +72,8 @@ class Cells(nn.Module):
         if offsets:
             self.what = _normed(sizes.kinds, hidden, width)
             self.where = _normed(2 * (2 * FARTHEST + 1), hidden, width)
+        self.rows: Tensor
+        self.columns: Tensor
         place = sinusoids(sizes.side, width // 2)
         self.register_buffer("rows", torch.cat([place, torch.zeros_like(place)], dim=1), persistent=False)
         self.register_buffer("columns", torch.cat([torch.zeros_like(place), place], dim=1), persistent=False)

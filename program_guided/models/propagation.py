@@ -122,13 +122,14 @@ class _Spread(torch.autograd.Function):
         values = np.empty((batch, (side + 2) ** 2, heads), np.float32)
         out = torch.empty(batch, len(NEIGHBOURS), heads)
         given = [table.detach().contiguous() for table in tables]
-        _forward(kinds.numpy(), agent.numpy(), *(table.numpy() for table in given), values, out.numpy())
+        goal_kind, goal_row, goal_column, cost = (table.numpy() for table in given)
+        _forward(kinds.numpy(), agent.numpy(), goal_kind, goal_row, goal_column, cost, values, out.numpy())
         context.values = values
         context.save_for_backward(kinds, agent, *given)
         return out
 
     @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         kinds, agent, *given = context.saved_tensors
         *goals, cost = [table.numpy() for table in given]
         to_tables = [torch.zeros_like(table) for table in given]
