@@ -7,7 +7,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 .PHONY: help demo test check format bench clean
 
 help:
-	@echo "make demo    see it work: a program carried out, then the completion table"
+	@echo "make demo    see it work: the learned executor carries out programs, then the completion table"
 	@echo "make test    run all tests"
 	@echo "make check   style, types and layers"
 	@echo "make bench   measure speed beside peers"
@@ -30,9 +30,12 @@ $(VENV)/developer: $(VENV)/user
 
 demo: $(VENV)/user
 	@echo "compiling the world (once; half a minute) ..."
-	$(BIN)/proto run examples/bridge.prg --agent planner --seed 9 --gif out/bridge.gif
-	$(BIN)/proto evaluate --agent planner random --split all
-	@echo "Next: $(BIN)/proto play        $(BIN)/proto run examples/gold_rush.prg        $(BIN)/proto --help"
+	$(BIN)/proto run examples/bridge.prg --seed 9 --delay 0.08 --gif out/bridge.gif
+	$(BIN)/proto run examples/gold_rush.prg --seed 1 --delay 0.08
+	$(BIN)/proto run examples/shapes.prg --seed 2 --delay 0.08
+	$(BIN)/proto evaluate minecraft planner random
+	@echo "Next: change examples/bridge.prg and run it; be the executor yourself: $(BIN)/proto play"
+	@echo "      teach one of your own (half an hour): $(BIN)/proto train minecraft        all there is: $(BIN)/proto --help"
 
 test: $(VENV)/developer
 	$(BIN)/python -m pytest -n 2
@@ -50,6 +53,7 @@ format: $(VENV)/developer
 bench: $(VENV)/user
 	$(PIP) --editable ".[bench]"
 	$(BIN)/proto bench world
+	$(BIN)/proto bench executor
 
 clean:
 	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -26,7 +26,7 @@ def proto(*arguments, standard_input="", folder=None):
 def test_help_names_every_command():
     helped = proto("--help")
     assert helped.returncode == 0
-    for command in ("run", "play", "check", "evaluate", "dataset", "bench"):
+    for command in ("run", "play", "check", "train", "evaluate", "dataset", "bench"):
         assert command in helped.stdout
         assert proto(command, "--help").returncode == 0
 
@@ -69,7 +69,18 @@ def test_every_example_is_finished_by_the_planner(example):
 
 
 def test_run_writes_an_animation_and_a_picture(tmp_path):
-    ran = proto("run", EXAMPLES / "bridge.prg", "--seed", 3, "--gif", tmp_path / "a.gif", "--png", tmp_path / "a.png")
+    ran = proto(
+        "run",
+        EXAMPLES / "bridge.prg",
+        "--agent",
+        "planner",
+        "--seed",
+        3,
+        "--gif",
+        tmp_path / "a.gif",
+        "--png",
+        tmp_path / "a.png",
+    )
     assert ran.returncode == 0
     assert "finished after" in ran.stdout
     with Image.open(tmp_path / "a.gif") as animation, Image.open(tmp_path / "a.png") as picture:
@@ -82,7 +93,9 @@ def test_run_takes_a_map_and_an_inventory(tmp_path):
     program, drawn = tmp_path / "p.prg", tmp_path / "map.txt"
     program.write_text("mine(gold)\nsell(gold)\n")
     drawn.write_text("@....\n~~~~~\n.g..$\n.....\n.....\n")
-    ran = json.loads(proto("run", program, "--map", drawn, "--inventory", "wood", 1, "--json").stdout)
+    ran = json.loads(
+        proto("run", program, "--agent", "planner", "--map", drawn, "--inventory", "wood", 1, "--json").stdout
+    )
     assert ran["outcome"] == "finished"
     assert "build" in [step["action"] for step in ran["trace"]]
 
@@ -132,8 +145,8 @@ def test_an_impossible_program_is_an_error_not_a_wait(tmp_path):
 
 
 def test_evaluate_finds_every_test_program_finished_by_the_planner():
-    figures = json.loads(proto("evaluate", "--agent", "planner", "--split", "standard", "complex", "--json").stdout)
-    splits = figures["agents"]["planner"]
+    figures = json.loads(proto("evaluate", "planner", "--split", "standard", "complex", "--json").stdout)
+    splits = figures["agents"]["planner"]["splits"]
     assert {name: split["completion"] for name, split in splits.items()} == {"test": 100.0, "complex": 100.0}
 
 
@@ -232,6 +245,15 @@ def test_a_negative_seed_and_senseless_numbers_are_refused():
         ["bench", "world", "--batch", "0"],
         ["play", "--map", EXAMPLES / "river.map"],
         ["evaluate", "--split"],
+        ["evaluate", "planner", "--worlds", "0"],
+        ["evaluate", "planner", "--sides", "9", "40"],
+        ["evaluate", "planner", "--figure", "x.png"],
+        ["evaluate", "nowhere"],
+        ["train", "minecraft", "--steps", "0"],
+        ["train", "minecraft", "--rate", "-1"],
+        ["train", "minecraft", "--processes", "0"],
+        ["train", "minecraft", "--worlds", "9", "--processes", "2"],
+        ["train", "minecraft", "--resume", "--out", "nowhere"],
         ["check"],
         ["dataset", "build", "--verify", "--folder", EXAMPLES],
     ):
@@ -257,7 +279,7 @@ def test_the_planner_stops_where_there_is_no_way(tmp_path):
     program, drawn = tmp_path / "p.prg", tmp_path / "map.txt"
     program.write_text("mine(silver)\n")
     drawn.write_text("@....\n" + ".....\n" * 4)
-    ran = proto("run", program, "--map", drawn)
+    ran = proto("run", program, "--agent", "planner", "--map", drawn)
     assert ran.returncode == 1
     assert "there is no way to finish the pointed routine, stopped after 0 steps" in ran.stdout
 
@@ -274,7 +296,7 @@ def test_a_wrong_answer_is_told_with_the_right_one(tmp_path):
 def test_a_program_longer_than_an_observation_can_be_run(tmp_path):
     program = tmp_path / "p.prg"
     program.write_text("loop(75):\n  goto(1, 1)\n  goto(2, 1)\n")
-    ran = json.loads(proto("run", program, "--json").stdout)
+    ran = json.loads(proto("run", program, "--agent", "planner", "--json").stdout)
     assert ran["outcome"] == "finished"
 
 

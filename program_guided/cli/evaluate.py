@@ -6,17 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
 from program_guided.cli.output import print_json, save_json
 from program_guided.errors import DataError
 
+if TYPE_CHECKING:
+    from program_guided.tasks.minecraft.batch import Entry
+
 __all__ = ["Evaluate", "print_completion"]
 
 PAPER = {"test": 99.1, "longer": 94.4, "complex": 96.3}
 """ProTo with dense supervision, in the paper's table."""
+LONG_PROGRAMS = 100
+"""Programs made for --tokens."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,8 @@ class Evaluate:
     Several are shown side by side; checkpoints that differ in their seed only are averaged too."""
     split: tuple[str, ...] = ("standard", "longer", "complex")
     """Which splits: train, test (or standard), longer, complex, test-complex, or all."""
+    tokens: int | None = None
+    """Instead of splits: 100 programs of about this many tokens."""
     worlds: int = 1
     """Worlds to run each program in."""
     sides: tuple[int, int] = (5, 8)
@@ -47,24 +54,36 @@ class Evaluate:
 
     def run(self) -> int:
         from program_guided.learning.evaluation import evaluate
-        from program_guided.tasks.minecraft.splits import SIZES, load_split, split_name
+        from program_guided.tasks.minecraft.agents import AGENTS
 
         if not self.split or not self.agent or self.worlds < 1:
             raise DataError("nothing to measure: name at least one split, one agent and one world")
-        names = tuple(SIZES) if "all" in self.split else tuple(split_name(name) for name in self.split)
+        if self.figure is not None and not set(self.agent) - set(AGENTS):
+            raise DataError("--figure: only checkpoints have a training to draw")
+        splits = self._splits()
         agents = {name: named(name, self.seed, self.sample) for name in self.agent}
         settings: dict[str, Any] = {"worlds": self.worlds, "sides": self.sides}
         figures: dict[str, Any] = {"seed": self.seed, "sample": self.sample, **settings, "agents": {}}
         with _Waiting(not self.json) as waiting:
             for name, (agent, training) in agents.items():
                 found: dict[str, Any] = {}
-                for split in names:
+                for split, entries in splits.items():
                     waiting.say(f"{name} on {split}")
-                    found[split] = evaluate(agent, load_split(split), **settings)
+                    found[split] = evaluate(agent, entries, **settings)
                 figures["agents"][name] = {"training": training, "splits": found}
         figures["means"] = _means(figures["agents"])
         self._report(figures)
         return 0
+
+    def _splits(self) -> dict[str, tuple[Entry, ...]]:
+        from program_guided.tasks.minecraft.splits import SIZES, load_split, split_name
+
+        if self.tokens is not None:
+            from program_guided.tasks.minecraft.building import programs_of_length
+
+            return {f"{self.tokens} tokens": programs_of_length(self.tokens, LONG_PROGRAMS)}
+        names = tuple(SIZES) if "all" in self.split else tuple(split_name(name) for name in self.split)
+        return {name: load_split(name) for name in names}
 
     def _report(self, figures: dict[str, Any]) -> None:
         if self.save is not None:
@@ -73,8 +92,6 @@ class Evaluate:
             from program_guided.tasks.minecraft.pictures.plots import plot_trainings
 
             trainings = [agent["training"] for agent in figures["agents"].values() if agent["training"]]
-            if not trainings:
-                raise DataError("--figure: only checkpoints have a training to draw")
             named_curves = {f"{each['executor']['form']}, seed {each['seed']}": each["curve"] for each in trainings}
             plot_trainings(named_curves, self.figure)
         if self.json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -70,8 +71,9 @@ class Train:
         from program_guided.learning.progress import ProgressBar
         from program_guided.learning.training import Job, train
 
-        if self.processes < 1 or self.every < 1:
-            raise DataError("--processes and --every must be at least 1")
+        self.dense.check(self.processes)
+        if self.every < 1:
+            raise DataError(f"--every {self.every}: at least 1 is needed")
         if not 1 <= self.held_out < 4000:
             raise DataError("--held-out is from 1 to 3999: train has 4,000 programs")
         folder = self.out or Path("out") / f"{self.task}-{self.target}-{self.model}-{self.seed}"
@@ -87,12 +89,15 @@ class Train:
             held_out=self.held_out,
             about=provenance(),
         )
-        print(f"training in {folder}; watch it with: tensorboard --logdir {folder}", flush=True)
+        first = os.environ.get("RANK", "0") == "0"
+        if first:
+            print(f"training in {folder}; watch it with: tensorboard --logdir {folder}", flush=True)
         try:
             with ProgressBar() as bar:
                 train(job, bar)
         except KeyboardInterrupt:
             print(f"interrupted; go on with the same command and --resume (the last saved state is in {folder})")
             return 130
-        print(f"wrote {folder}; next: proto evaluate {folder}    proto run examples/bridge.prg --agent {folder}")
+        if first:
+            print(f"wrote {folder}; next: proto evaluate {folder}    proto run examples/bridge.prg --agent {folder}")
         return 0

@@ -58,13 +58,21 @@ class ExecutorAgent:
 
     @torch.no_grad()
     def act(self, batch: Batch) -> NDArray[np.int64]:
-        """An action in every world of the batch; results are kept between calls, and forgotten at time 0."""
+        """An action in every world of the batch that still runs (0 in the others).
+
+        Results are kept between calls, and forgotten at time 0.
+        """
         if self._execution is None or self._execution.batch is not batch:
             self._execution = Execution(self.model, batch)
+        running = np.flatnonzero(batch.outcome == Outcome.RUNNING)
+        actions = np.zeros(batch.count, np.int64)
+        if len(running) == 0:
+            return actions
         self._execution.forget((batch.worlds.time == 0) & (batch.outcome == Outcome.RUNNING))
-        logits, rows = self._execution.infer(self.watch)
-        self._execution.keep(rows)
+        logits, rows = self._execution.infer(self.watch, running)
+        self._execution.keep(rows, running)
+        chosen = logits.argmax(dim=1).cpu()
         if self.sample:
             chosen = torch.multinomial(logits.softmax(dim=1).cpu(), 1, generator=self._generator)[:, 0]
-            return chosen.numpy()
-        return logits.argmax(dim=1).cpu().numpy()
+        actions[running] = chosen.numpy()
+        return actions

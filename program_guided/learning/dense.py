@@ -21,7 +21,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from program_guided.errors import DataError
 from program_guided.learning.execution import Execution
 from program_guided.learning.settings import DenseSettings
 from program_guided.models.executor import Executor
@@ -67,10 +66,8 @@ class DenseTraining:
         share: tuple[int, int] = (0, 1),
         agree: Callable[[Tensor], Tensor] = lambda tensor: tensor,
     ) -> None:
-        settings.check()
         number, processes = share
-        if settings.worlds % processes:
-            raise DataError(f"--worlds {settings.worlds} cannot be shared evenly by {processes} processes")
+        settings.check(processes)
         self.model, self.average = model, copy.deepcopy(model)
         self.settings, self.done, self._agree = settings, 0, agree
         self.batch = Batch(entries, settings.worlds // processes, variants=settings.variants)

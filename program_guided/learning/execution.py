@@ -59,26 +59,31 @@ class Execution:
         self.shift = self._draw_shifts(batch.count)
         self._number = torch.arange(batch.count, device=self.device)
 
-    def infer(self, watch: Watch | None = None) -> tuple[Tensor, Tensor]:
-        """Logits (worlds, actions), impossible ones at minus infinity, and the new rows of Z (worlds, d)."""
+    def infer(self, watch: Watch | None = None, only: NDArray[np.int64] | slice = slice(None)) -> tuple[Tensor, Tensor]:
+        """Logits (worlds, actions), impossible ones at minus infinity, and the new rows of Z (worlds, d).
+
+        `only` these worlds, if not all of them.
+        """
         worlds, view = self.batch.worlds, self.batch.view
-        longest = int(self.batch.programs.size[worlds.program].max())
-        grid = Grid(self._tensor(worlds.cells).flatten(1), self._tensor(worlds.agent), self._tensor(worlds.inventory))
+        longest = int(self.batch.programs.size[worlds.program[only]].max())
+        cells = self._tensor(worlds.cells[only])
+        grid = Grid(cells.flatten(1), self._tensor(worlds.agent[only]), self._tensor(worlds.inventory[only]))
         rows = self.model(
             grid,
-            self._tensor(view.words)[:, :longest],
-            self.results[:, :longest],
-            self._pointed().clamp(max=longest - 1)[:, None],
-            self._tensor(worlds.previous).long()[:, None, None],
-            self.shift,
+            self._tensor(view.words[only])[:, :longest],
+            self.results[only, :longest],
+            self._pointed(only).clamp(max=longest - 1)[:, None],
+            self._tensor(worlds.previous[only]).long()[:, None, None],
+            None if self.shift is None else self.shift[only],
             watch,
         )[:, 0]
         logits = torch.cat([self.model.decode(rows, "Action"), self.model.decode(rows, "Boolean")], dim=1)
-        return logits.masked_fill(~self._tensor(view.mask), -torch.inf), rows
+        return logits.masked_fill(~self._tensor(view.mask[only]), -torch.inf), rows
 
-    def keep(self, rows: Tensor) -> None:
+    def keep(self, rows: Tensor, only: NDArray[np.int64] | slice = slice(None)) -> None:
         """Store the pointed routines' new results."""
-        self.results[self._number, self._pointed().clamp(max=self.results.shape[1] - 1)] = rows.detach()
+        pointed = self._pointed(only).clamp(max=self.results.shape[1] - 1)
+        self.results[self._number[only], pointed] = rows.detach()
 
     def forget(self, where: NDArray[np.bool_]) -> None:
         """Z is zero when a program begins."""
@@ -89,8 +94,8 @@ class Execution:
             if self.shift is not None and drawn is not None:
                 self.shift[restarted] = drawn
 
-    def _pointed(self) -> Tensor:
-        return self._tensor(self.batch.worlds.routine).long()
+    def _pointed(self, only: NDArray[np.int64] | slice) -> Tensor:
+        return self._tensor(self.batch.worlds.routine[only]).long()
 
     def _tensor(self, array: NDArray[np.generic]) -> Tensor:
         return torch.from_numpy(array).to(self.device)

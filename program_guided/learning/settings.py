@@ -39,7 +39,7 @@ class DenseSettings:
     variants: int = 64
     """Worlds of each program."""
 
-    def check(self) -> None:
+    def check(self, processes: int = 1) -> None:
         """One clear error for settings that cannot be."""
         for name in ("steps", "worlds", "variants", "warm_up"):
             if getattr(self, name) < 1:
@@ -49,3 +49,5 @@ class DenseSettings:
                 raise DataError(f"--{name} {getattr(self, name)}: a share is from 0 to 1")
         if not (self.rate > 0 and self.clip > 0):
             raise DataError("--rate and --clip must be more than 0")
+        if processes < 1 or self.worlds % processes:
+            raise DataError(f"--worlds {self.worlds} cannot be shared evenly by --processes {processes}")

@@ -18,6 +18,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,17 +80,20 @@ class Moment:
 
 def train(job: Job, watch: Callable[[Moment], None] = lambda moment: None) -> None:
     """Train to the end; the checkpoint is in the job's folder. `watch` is told of every step of the first process."""
+    job.settings.check(job.processes)
+    _check_folder(job)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Fabric speaks of devices that are not there
         from lightning_fabric import Fabric
 
-        job.settings.check()
-        _check_folder(job)
-        several = job.processes > 1
-        strategy = "auto" if not several else "ddp" if "TORCHELASTIC_RUN_ID" in os.environ else "ddp_spawn"
-        fabric = Fabric(accelerator=job.accelerator, devices=job.processes, strategy=strategy)
-        work: Any = _work
-        problem = fabric.launch(work, job, None if several and strategy == "ddp_spawn" else watch)
+        processes, machines = job.processes, 1
+        strategy = "auto" if processes == 1 else "ddp_spawn"
+        if "TORCHELASTIC_RUN_ID" in os.environ:  # torchrun has started the processes already
+            processes = int(os.environ["LOCAL_WORLD_SIZE"])
+            machines, strategy = int(os.environ["WORLD_SIZE"]) // processes, "ddp"
+        fabric = Fabric(accelerator=job.accelerator, devices=processes, num_nodes=machines, strategy=strategy)
+        work: Any = partial(_work, job=job, watch=None if strategy == "ddp_spawn" else watch)
+        problem = fabric.launch(work)
     if problem:
         raise DataError(problem)
 
@@ -104,8 +108,8 @@ def _check_folder(job: Job) -> None:
 
 def _work(fabric: Any, job: Job, watch: Callable[[Moment], None] | None) -> str | None:
     """What each process does. A problem that all of them meet alike is returned, not raised, so that all end."""
-    if job.processes > 1:
-        torch.set_num_threads(max(1, (os.cpu_count() or 1) // job.processes))
+    if fabric.world_size > 1:
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // fabric.strategy.num_processes))
     run = _Run(fabric, job)
     if job.resume:
         run.restore()

@@ -13,8 +13,9 @@ from random import Random
 
 import numpy as np
 
+from program_guided.errors import DataError
 from program_guided.language.printer import count_control, count_tokens
-from program_guided.language.sampler import between, sample_program
+from program_guided.language.sampler import Shape, between, sample_program
 from program_guided.tasks.minecraft.agents import PlannerAgent, condition_key, pointed, rollout
 from program_guided.tasks.minecraft.batch import DEFAULT_SIDES, Batch, Entry
 from program_guided.tasks.minecraft.domain import DOMAIN
@@ -22,9 +23,11 @@ from program_guided.tasks.minecraft.rules import Action, Operation, Outcome
 from program_guided.tasks.minecraft.sampler import SHAPES, MinecraftVocabulary
 from program_guided.tasks.minecraft.splits import SIZES
 
-__all__ = ["Conditions", "build_splits", "condition_traces"]
+__all__ = ["Conditions", "build_splits", "condition_traces", "programs_of_length"]
 
 CHUNK = 500
+SHORTEST, LONGEST = 40, 400
+"""Tokens of programs of a given length."""
 SHORTEST_PLAN = 3
 LONGEST_TRAIN, MOST_TRAIN_CONTROL = 80, 4
 TWICE_TRAIN = (80, 120)
@@ -81,6 +84,23 @@ def build_splits(progress: Callable[[str, int], None] = lambda name, done: None)
                 break
         splits[name] = entries
     return splits
+
+
+def programs_of_length(tokens: int, count: int) -> tuple[Entry, ...]:
+    """So many programs of about this many tokens (5 % more or less), the same every time."""
+    if not SHORTEST <= tokens <= LONGEST:
+        raise DataError(f"programs of {tokens} tokens: from {SHORTEST} to {LONGEST} can be made")
+    random = Random(f"program_guided minecraft {DOMAIN.version} {tokens} tokens")
+    shape = Shape(routines=(max(2, tokens // 8), max(4, tokens // 4)), depth=3)
+    found: list[Entry] = []
+    while len(found) < count:
+        vocabulary = MinecraftVocabulary(between(random, *DEFAULT_SIDES))
+        entry = Entry(sample_program(vocabulary, shape, random), between(random, 0, 2**31 - 1))
+        if abs(count_tokens(entry.program, DOMAIN) - tokens) <= tokens * 0.05 and Batch(
+            [entry], 1, require_worlds=False
+        ).possible(0):
+            found.append(entry)
+    return tuple(found)
 
 
 def condition_traces(entries: Sequence[Entry]) -> tuple[list[Conditions], np.ndarray]:
