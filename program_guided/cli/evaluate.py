@@ -61,14 +61,16 @@ class Evaluate:
         if self.figure is not None and not set(self.agent) - set(AGENTS):
             raise DataError("--figure: only checkpoints have a training to draw")
         splits = self._splits()
-        agents = {name: named(name, self.seed, self.sample) for name in self.agent}
+        for name in self.agent:
+            named(name, self.seed, self.sample)  # a checkpoint that cannot be read is told before anything is measured
         settings: dict[str, Any] = {"worlds": self.worlds, "sides": self.sides}
         figures: dict[str, Any] = {"seed": self.seed, "sample": self.sample, **settings, "agents": {}}
         with _Waiting(not self.json) as waiting:
-            for name, (agent, training) in agents.items():
+            for name in self.agent:
                 found: dict[str, Any] = {}
                 for split, entries in splits.items():
                     waiting.say(f"{name} on {split}")
+                    agent, training = named(name, self.seed, self.sample)
                     found[split] = evaluate(agent, entries, **settings)
                 figures["agents"][name] = {"training": training, "splits": found}
         figures["means"] = _means(figures["agents"])
@@ -177,7 +179,8 @@ def print_completion(figures: Mapping[str, Any]) -> None:
         table.add_column(heading.replace(" ", "\n"), justify=justify, no_wrap=True)
     for name, agent in figures["agents"].items():
         for split, found in agent["splits"].items():
-            numbers = (str(found["programs"]), f"{found['completion']:.1f}", f"{PAPER.get(split, '')}")
+            paper = f"{PAPER.get(split, '')}" if agent["training"] else ""
+            numbers = (str(found["programs"]), f"{found['completion']:.1f}", paper)
             reasons = (str(found["outcomes"].get(failure, "")) for failure in failures)
             table.add_row(split, Path(name).name, *numbers, f"{found['mean_steps']:.1f}", *reasons)
     for kind, splits in figures["means"].items():

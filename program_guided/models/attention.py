@@ -52,7 +52,8 @@ class TableAttention(nn.Module):
 
     An item whose index is -1 does not exist and gets no weight. With `sink` there is one more item, a sum of nothing,
     for heads that find nothing to look at; it also makes counts visible, since n equal items then share n / (n + 1) of
-    the weight instead of all of it. `common` (batch, width) is added to every item, the sink included.
+    the weight instead of all of it. `common` (batch, width) is added to every item, the sink included. `values` (rows,
+    width) are what is attended to, if that is something else than what is compared with the query.
     """
 
     def __init__(self, width: int, heads: int, sink: bool = False) -> None:
@@ -67,11 +68,12 @@ class TableAttention(nn.Module):
         table: Tensor,
         index: Tensor,
         common: Tensor | None = None,
+        values: Tensor | None = None,
         watch: Watch | None = None,
         name: str = "",
     ) -> Tensor:
         if query.device.type != "cpu" or query.dtype != torch.float32:
-            return self.plain(query, table, index, common)
+            return self.plain(query, table, index, common, values)
         batch, width = query.shape
         per_head = (-1, self.heads, width // self.heads)
         asked, keys = self.query(query).view(per_head).transpose(0, 1), self.key(table).view(per_head).movedim(0, 2)
@@ -79,23 +81,37 @@ class TableAttention(nn.Module):
         weights, shares = _Gather.apply(scores, index.to(torch.int16), self.sink)  # type: ignore[no-untyped-call]
         if watch is not None:
             watch[name] = weights.detach().transpose(0, 1)
-        attended = torch.bmm(shares, self.value(table).view(per_head).transpose(0, 1))
+        values = self.value(table if values is None else values).view(per_head)
+        attended = torch.bmm(shares, values.transpose(0, 1))
         attended = attended.transpose(0, 1).reshape(batch, width)
         return self.join(attended if common is None else attended + self.value(common))
 
-    def plain(self, query: Tensor, table: Tensor, index: Tensor, common: Tensor | None = None) -> Tensor:
+    def plain(
+        self,
+        query: Tensor,
+        table: Tensor,
+        index: Tensor,
+        common: Tensor | None = None,
+        values: Tensor | None = None,
+    ) -> Tensor:
         """The same, item by item."""
         batch, width = query.shape
-        items = torch.cat([table, table.new_zeros(1, width)])[index.long()].sum(dim=2)
+        shape = (batch, -1, self.heads, width // self.heads)
+        keys = self.key(self._items(table, index, common)).view(shape)
+        items = self.value(self._items(table if values is None else values, index, common)).view(shape)
         exists = index[..., 0] >= 0
         if self.sink:
-            items = torch.cat([items.new_zeros(batch, 1, width), items], dim=1)
             exists = torch.cat([exists.new_ones(batch, 1), exists], dim=1)
-        items = items if common is None else items + common[:, None]
-        shape = (batch, -1, self.heads, width // self.heads)
-        scores = torch.einsum("bqhd,bnhd->bhn", self.query(query).view(shape), self.key(items).view(shape))
-        weights = (scores * shape[-1] ** -0.5).masked_fill(~exists[:, None], -torch.inf).softmax(dim=2)
-        return self.join(torch.einsum("bhn,bnhd->bhd", weights, self.value(items).view(shape)).reshape(batch, width))
+        scores = torch.einsum("bqhd,bnhd->bhn", self.query(query).view(shape), keys) * shape[-1] ** -0.5
+        weights = scores.masked_fill(~exists[:, None], -torch.inf).softmax(dim=2)
+        return self.join(torch.einsum("bhn,bnhd->bhd", weights, items).reshape(batch, width))
+
+    def _items(self, table: Tensor, index: Tensor, common: Tensor | None) -> Tensor:
+        """(batch, items, width), the sink first."""
+        items = torch.cat([table, table.new_zeros(1, table.shape[1])])[index.long()].sum(dim=2)
+        if self.sink:
+            items = torch.cat([items.new_zeros(len(items), 1, items.shape[2]), items], dim=1)
+        return items if common is None else items + common[:, None]
 
 
 NO_ITEM = np.uint16(65535)

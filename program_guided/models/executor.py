@@ -94,6 +94,8 @@ class Program:
     table: Tensor
     """`paper`: routines as sums of rows of this table, at `index` (batch, routines, L or L + 1)"""
     index: Tensor
+    values: Tensor
+    """The table without positions"""
 
 
 class Executor(nn.Module):
@@ -116,8 +118,7 @@ class Executor(nn.Module):
     @torch.no_grad()
     def _begin_with_positions(self) -> None:
         """Let every row of `paper` begin by attending to its own words: queries and keys of CrossAtt1 see positions
-        alike, and more than words. Left to chance, most rows attend to all routines at once for a long time."""
-        self.semantics.word.weight.mul_(0.5)
+        alike. Left to chance, most rows attend to all routines at once for a long time."""
         for block in self.blocks:
             block.words.key.weight.copy_(block.words.query.weight.mul_(3))
 
@@ -179,13 +180,16 @@ class Executor(nn.Module):
         places = torch.arange(words.shape[1], device=words.device).expand(words.shape[:2])
         places = places if shift is None else places + shift[:, None]
         if self.config.form == "plus":
-            return Program(self.semantics, words, places, self.encoding, self.encoding, places)
+            return Program(self.semantics, words, places, *(self.encoding,) * 2, places, self.encoding)
         table, index = self.semantics.table(), self.semantics.index(words)
+        words_only = table
         if self.config.positions:
             missing = (words == 0).all(dim=2, keepdim=True)
             index = torch.cat([index, (places[..., None] + len(table)).masked_fill(missing, -1)], dim=2)
+            words_only = torch.cat([table, torch.zeros_like(self.encoding)])
             table = torch.cat([table, self.encoding])
-        return Program(self.semantics, words, places, self.encoding, *_only_used(table, index))
+        used, index = _only_used(len(table), index)
+        return Program(self.semantics, words, places, self.encoding, table[used], index, words_only[used])
 
 
 class PaperBlock(nn.Module):
@@ -207,7 +211,8 @@ class PaperBlock(nn.Module):
         if self.config.positions:
             asking = rows + program.encoding[program.places.gather(1, numbers.clamp(min=0))]
         index = program.index.repeat_interleave(rows.shape[1], dim=0)
-        told = self.words(asking.flatten(0, 1), program.table, index, None, watch, name).view_as(rows)
+        given = (program.table, index, None, program.values)
+        told = self.words(asking.flatten(0, 1), *given, watch, name).view_as(rows)
         return self._after(rows, told, 0)
 
     def follow(
@@ -270,10 +275,10 @@ def _all_others(words: Tensor, pointed: Tensor) -> Tensor:
     return every.masked_fill(missing, -1)
 
 
-def _only_used(table: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows of the table that occur in the index, and the index into them."""
-    used = torch.zeros(len(table) + 1, dtype=torch.bool, device=table.device)
+def _only_used(rows: int, index: Tensor) -> tuple[Tensor, Tensor]:
+    """Which rows of a table occur in the index, and the index into those."""
+    used = torch.zeros(rows + 1, dtype=torch.bool, device=index.device)
     used[index.flatten()] = True
     number = used[:-1].cumsum(0) - 1
     compact = torch.where(index >= 0, number[index.clamp(min=0)], -1)
-    return table[used[:-1]], compact.to(torch.int16)
+    return used[:-1], compact.to(torch.int16)

@@ -142,7 +142,7 @@ class CellReader(nn.Module):
 
     def forward(self, query: Tensor, seen: SeenCells, number: int, watch: Watch | None = None) -> Tensor:
         asked, given = query.flatten(0, 1), (seen.table, seen.index, seen.carried)
-        attended: Tensor = self.attend[number](asked, *given, watch, f"cells {number}")
+        attended: Tensor = self.attend[number](asked, *given, watch=watch, name=f"cells {number}")
         return attended.view_as(query)
 
     def _carried_table(self) -> Tensor:
@@ -195,7 +195,7 @@ class GridReader(nn.Module):
 
     def forward(self, query: Tensor, seen: SeenGrid, number: int, watch: Watch | None = None) -> Tensor:
         asked = query.flatten(0, 1)
-        attended = self.attend(asked, seen.table, seen.index, None, watch, f"cells {number}")
+        attended = self.attend(asked, seen.table, seen.index, watch=watch, name=f"cells {number}")
         found = torch.cat([self.count(asked, seen.amounts), self.find_way(asked, seen.grid)], dim=1)
         return (attended + self.join(found) + seen.context).view_as(query)
 

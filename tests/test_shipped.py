@@ -1,0 +1,61 @@
+"""The weights that ship: they load, they fit in the package, and they do what README says."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+import program_guided
+from program_guided.learning.checkpoint import SHIPPED
+from program_guided.learning.evaluation import evaluate
+from program_guided.tasks.minecraft.splits import load_split
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def executor():
+    return program_guided.load("minecraft")
+
+
+def test_the_shipped_checkpoint_is_small_and_says_where_it_comes_from(executor):
+    assert sum(path.stat().st_size for path in (SHIPPED / "minecraft").iterdir()) < 5_000_000
+    training = json.loads((SHIPPED / "minecraft" / "config.json").read_text())["training"]
+    assert training["command"].startswith("proto train minecraft")
+    assert training["commit"]
+    assert training["samples"] > 1_000_000
+
+
+def test_the_shipped_executor_reaches_what_readme_says(executor):
+    """200 programs of the test split, which it was not trained on, each in three worlds."""
+    said = float(re.search(r"test\s+minecraft\s+500\s+([\d.]+)", README).group(1))
+    found = evaluate(executor, load_split("test")[:200], worlds=3)["completion"]
+    assert found >= said - 1
+
+
+def test_a_program_is_run_in_three_lines(executor):
+    moments = executor.run("while env[gold] > 0: mine(gold)", seed=0)
+    assert moments[-1].outcome == "finished"
+    assert not any("gold" in row for row in moments[-1].cells)
+    in_my_world = executor.run("mine(gold)", map="@....\n.....\n..g..\n.....\n.....\n")
+    assert in_my_world[-1].outcome == "finished"
+
+
+def test_running_twice_gives_the_same_steps_and_sampling_others(executor):
+    first, second = (executor.run("mine(gold); sell(gold); goto(1, 1)", seed=4) for _ in range(2))
+    assert [moment.action for moment in first] == [moment.action for moment in second]
+    sampling = program_guided.learning.agent.ExecutorAgent(executor.model, sample=True, seed=1)
+    assert sampling.run("mine(gold)", seed=4)[-1].outcome == "finished"
+
+
+@torch.no_grad()
+def test_larger_maps_and_longer_programs_are_carried_out(executor):
+    larger = evaluate(executor, load_split("test")[:20], sides=(12, 12))
+    assert larger["outcomes"].get("finished", 0) > 10
+    long = executor.run(
+        "\n".join(["mine(wood)", "goto(2, 2)", "goto(3, 3)"] * 1 + ["goto(1, 2)", "goto(2, 1)"] * 40), seed=1
+    )
+    assert long[-1].outcome == "finished"
