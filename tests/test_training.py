@@ -88,9 +88,9 @@ def test_a_small_executor_learns_one_routine_programs(tmp_path):
     """End to end: trained from nothing, it finishes nine in ten, in worlds it has not seen."""
     kinds = [f"mine({thing})" for thing in ("gold", "wood", "iron")] + [f"goto({x}, {y})" for x, y in ((2, 2), (4, 1))]
     kinds += ["build_bridge()", "sell(gold)"]
-    config = minecraft_config("plus", word_width=16, hidden=64, heads=4, blocks=1, plans=4)
-    settings = DenseSettings(steps=1500, worlds=128, warm_up=50, rate=4e-3, average=0.98)
-    train(Job(config, settings, tmp_path, every=1500, programs=entries(*kinds)))
+    config = minecraft_config("plus", word_width=16, hidden=64, heads=4, blocks=1, plans=6)
+    settings = DenseSettings(steps=1200, worlds=128, warm_up=50, rate=4e-3, average=0.99, variants=512)
+    train(Job(config, settings, tmp_path, every=1200, programs=entries(*kinds)))
     fresh = tuple(Entry(entry.program, entry.seed + 10_000) for entry in entries(*kinds, worlds=25))
     assert rollout(fresh, ExecutorAgent.from_pretrained(tmp_path)).finished.mean() >= 0.9
 

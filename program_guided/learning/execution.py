@@ -26,7 +26,7 @@ __all__ = ["Execution", "build", "minecraft_config"]
 BEHAVIOURS = ACTIONS.index("true")
 """Actions before this are done at behaviours, the rest at conditions."""
 RESULTS = (("Action", BEHAVIOURS), ("Boolean", len(ACTIONS) - BEHAVIOURS), ("Value", 1))
-LARGEST_SHIFT = 100
+LARGEST_SHIFT = 48
 """Positions of routines are shifted by less than this in training."""
 
 

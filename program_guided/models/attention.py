@@ -118,7 +118,7 @@ NO_ITEM = np.uint16(65535)
 """What -1 is without its sign; indices without a sign are faster, since they cannot count from the end."""
 
 
-@njit(cache=True, fastmath=True)
+@njit(cache=True, fastmath=True, error_model="numpy")
 def _exponentials(values, powers, bits):  # type: ignore[no-untyped-def]
     """e to the power of each value, none of which is positive, in place: 2**whole by the bits of a float, 2**rest by
     its series. Written so that it becomes vector instructions, which a call of exp does not. `bits` views `powers`."""
@@ -139,7 +139,7 @@ def _exponentials(values, powers, bits):  # type: ignore[no-untyped-def]
         values[n] *= powers[n]
 
 
-@njit(cache=True, fastmath=True)
+@njit(cache=True, fastmath=True, error_model="numpy")
 def _forward(scores, index, sink, weights, shares):  # type: ignore[no-untyped-def]
     heads, batch, _ = scores.shape
     items, parts = index.shape[1], index.shape[2]
@@ -174,7 +174,7 @@ def _forward(scores, index, sink, weights, shares):  # type: ignore[no-untyped-d
                     weight[n] = 0
 
 
-@njit(cache=True, fastmath=True)
+@njit(cache=True, fastmath=True, error_model="numpy")
 def _backward(weights, index, to_shares, to_scores):  # type: ignore[no-untyped-def]
     heads, batch, items = weights.shape
     parts = index.shape[2]
