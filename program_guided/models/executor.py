@@ -136,18 +136,21 @@ class Executor(nn.Module):
 
         words (batch, routines, L) with 0 for no word, results (batch, routines, d), pointed (batch, R), parents
         (batch, R, K) with -1 for none. `shift` (batch,) moves the routines' positions (for training: positions that
-        short programs never reach are seen too). `watch` is filled with attention weights.
+        short programs never reach are seen too). `watch` is filled with attention weights: "routines 0" (batch * R,
+        heads, 1, 1 + K), a row's own result first; "cells 0" (batch * R, heads, cells); in `paper` also "words 0"
+        (batch * (R + R * K), heads, routines).
         """
         program = self._read(words, shift)
         if not self.config.structure:
             parents = _all_others(words, pointed)
         batch, count, most = parents.shape
         seen = self.reader.prepare(specification, count)
-        rows, others = _take(results, pointed), _take(results, parents.flatten(1))
+        numbers = torch.cat([pointed, parents.flatten(1)], dim=1)
+        rows, others = _take(results, numbers).split([count, count * most], dim=1)
         allowed = torch.cat([torch.ones_like(pointed, dtype=torch.bool)[..., None], parents >= 0], dim=2)
         for number, block in enumerate(self.blocks):
-            told = block.tell(rows, pointed, program, watch, f"words {number}")
-            heard = block.tell(others, parents.flatten(1), program)
+            both = block.tell(torch.cat([rows, others], dim=1), numbers, program, watch, f"words {number}")
+            told, heard = both.split([count, count * most], dim=1)
             keys = torch.cat([told[:, :, None], heard.view(batch, count, most, -1)], dim=2)
             flat = (told.flatten(0, 1)[:, None], keys.flatten(0, 1), allowed.flatten(0, 1)[:, None])
             rows = block.follow(told, *flat, watch, f"routines {number}").view_as(told)
