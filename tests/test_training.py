@@ -228,6 +228,10 @@ def test_a_folder_that_holds_a_training_is_not_overwritten(tmp_path):
     train(job(tmp_path))
     with pytest.raises(DataError, match="go on with --resume"):
         train(job(tmp_path))
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy/config.json").write_bytes((tmp_path / "config.json").read_bytes())
+    with pytest.raises(DataError, match="holds a checkpoint already"):
+        train(job(tmp_path / "copy"))
     with pytest.raises(DataError, match="no training to resume"):
         train(job(tmp_path / "other", resume=True))
     with pytest.raises(DataError, match="begun with other settings \\(seed\\)"):

@@ -27,7 +27,7 @@ from program_guided.learning.execution import build
 from program_guided.models.executor import Executor, ExecutorConfig
 from program_guided.tasks.minecraft.domain import DOMAIN
 
-__all__ = ["SHIPPED", "find", "from_pretrained", "read_tensors", "save_pretrained", "write_tensors"]
+__all__ = ["CONFIG", "SHIPPED", "find", "from_pretrained", "read_tensors", "save_pretrained", "write_tensors"]
 
 SHIPPED = Path(__file__).parent.parent / "weights"
 """Each folder in here is a checkpoint that can be loaded by its name."""

@@ -28,7 +28,7 @@ from torch import Tensor
 from program_guided.errors import DataError
 from program_guided.files import write_atomically
 from program_guided.learning.agent import ExecutorAgent
-from program_guided.learning.checkpoint import read_tensors, save_pretrained, write_tensors
+from program_guided.learning.checkpoint import CONFIG, read_tensors, save_pretrained, write_tensors
 from program_guided.learning.dense import DenseTraining
 from program_guided.learning.execution import build
 from program_guided.learning.settings import DenseSettings
@@ -104,10 +104,19 @@ def _check_folder(job: Job) -> None:
         raise DataError(f"{job.folder}: there is no training to resume ({STATE} is missing); leave out --resume")
     if not job.resume and state.is_file():
         raise DataError(f"{job.folder}: holds a training already; go on with --resume, or name another folder by --out")
+    if not job.resume and (job.folder / CONFIG).is_file():
+        raise DataError(f"{job.folder}: holds a checkpoint already; name another folder by --out")
 
 
 def _work(fabric: Any, job: Job, watch: Callable[[Moment], None] | None) -> str | None:
-    """What each process does. A problem that all of them meet alike is returned, not raised, so that all end."""
+    """What each process does. What goes wrong is returned, since an error would reach the first process as a text."""
+    try:
+        return _run(fabric, job, watch)
+    except DataError as error:
+        return str(error)
+
+
+def _run(fabric: Any, job: Job, watch: Callable[[Moment], None] | None) -> str | None:
     if fabric.world_size > 1:
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // fabric.strategy.num_processes))
     run = _Run(fabric, job)

@@ -146,11 +146,11 @@ class Executor(nn.Module):
         batch, count, most = parents.shape
         seen = self.reader.prepare(specification, count)
         numbers = torch.cat([pointed, parents.flatten(1)], dim=1)
-        rows, others = _take(results, numbers).split([count, count * most], dim=1)
+        rows, others = torch.split(_take(results, numbers), [count, count * most], dim=1)
         allowed = torch.cat([torch.ones_like(pointed, dtype=torch.bool)[..., None], parents >= 0], dim=2)
         for number, block in enumerate(self.blocks):
             both = block.tell(torch.cat([rows, others], dim=1), numbers, program, watch, f"words {number}")
-            told, heard = both.split([count, count * most], dim=1)
+            told, heard = torch.split(both, [count, count * most], dim=1)
             keys = torch.cat([told[:, :, None], heard.view(batch, count, most, -1)], dim=2)
             flat = (told.flatten(0, 1)[:, None], keys.flatten(0, 1), allowed.flatten(0, 1)[:, None])
             rows = block.follow(told, *flat, watch, f"routines {number}").view_as(told)
