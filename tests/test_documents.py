@@ -43,10 +43,49 @@ def test_readme_shows_the_measured_speed():
 
 
 def test_readme_shows_the_measured_completion():
-    for agent, splits in results("evaluate_planner.json")["agents"].items():
-        for name, split in splits.items():
-            row = rf"{name}\s+{agent}\s+{split['programs']}\s+{split['completion']:.1f}\s+{split['mean_steps']:.1f}\b"
+    for agent, found in results("evaluate.json")["agents"].items():
+        for name in ("test", "longer", "complex"):
+            split = found["splits"][name]
+            row = rf"{name}\s+{agent}\s+{split['programs']}\s+{split['completion']:.1f}\s+([\d.]+\s+)?{split['mean_steps']:.1f}\b"
             assert re.search(row, README), (name, agent)
+
+
+def dense_rows():
+    figures = results("dense.json")
+    for kind, splits in figures["means"].items():
+        form = kind.split(",")[0]
+        trainings = [
+            agent["training"] for agent in figures["agents"].values() if agent["training"]["executor"]["form"] == form
+        ]
+        completion = " | ".join(f"{splits[name]['completion']:.1f}" for name in ("test", "longer", "complex"))
+        size = f"{trainings[0]['parameters'] / 1e6:.2f}M"
+        minutes = max(training["minutes"] for training in trainings)
+        yield f"| `{form}`, mean of {len(trainings)} seeds | {size} | {completion} | {minutes:.0f} |"
+
+
+def test_readme_shows_the_dense_figures():
+    for row in dense_rows():
+        assert row in README
+
+
+def test_readme_shows_how_it_generalises():
+    for name, key in (("sides_10", "test"), ("sides_12", "test"), ("tokens_200", "200 tokens")):
+        completion = results(f"{name}.json")["agents"]["minecraft"]["splits"][key]["completion"]
+        assert f"{completion:.1f} %" in README, name
+
+
+def test_readme_shows_the_executor_s_speed():
+    figures = results("bench_executor.json")
+    for form in ("plus", "paper"):
+        speed = figures["samples_per_second"][form]
+        ratio = figures["times_faster_than_decoder"][form]["decoder, all routines"]
+        shown = " | ".join(
+            f"{speed[count][way] / 1e3:.1f} thousand ({ratio[count][way]:.1f}x)"
+            for count in ("64", "1024")
+            for way in ("forward", "forward and backward")
+        )
+        assert f"| `{form}` | {shown} |" in README
+    assert f"{figures['longest_against_shortest']['plus']:.2f}x" in README
 
 
 def test_every_file_the_documents_name_exists():

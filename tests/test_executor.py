@@ -10,7 +10,8 @@ from program_guided.language.pointer import Frontier, advance, advance_parallel,
 from program_guided.language.table import compile_program
 from program_guided.learning.execution import Execution, build, minecraft_config
 from program_guided.models.attention import TableAttention
-from program_guided.models.executor import Executor, ExecutorConfig
+from program_guided.models.config import ExecutorConfig
+from program_guided.models.executor import Executor
 from program_guided.models.grid import Grid
 from program_guided.models.guidance import Pointers, ready, structure
 from program_guided.tasks.minecraft.batch import Batch
@@ -95,7 +96,13 @@ def graph_model(form):
     torch.manual_seed(0)
     results = (("Objects", 5), ("Boolean", 2), ("Answer", 7))
     config = ExecutorConfig(
-        form, len(VISUAL.vocabulary), VISUAL.routine_width, results, word_width=8, heads=2, hidden=16
+        form=form,
+        vocabulary=len(VISUAL.vocabulary),
+        words=VISUAL.routine_width,
+        results=results,
+        word_width=8,
+        heads=2,
+        hidden=16,
     )
     return Executor(config, Shapes(config.width)).eval()
 

@@ -13,30 +13,9 @@ import tyro
 from program_guided.cli.output import provenance
 from program_guided.errors import DataError
 from program_guided.learning.settings import DenseSettings
+from program_guided.models.config import Parts
 
 __all__ = ["Train"]
-
-
-@dataclass(frozen=True)
-class Ablations:
-    """Parts of the model that can be taken away, to measure what they are worth."""
-
-    structure: bool = True
-    """The structure guidance P^t."""
-    semantics: bool = True
-    """The semantic guidance P^s."""
-    positions: bool = True
-    """paper: positional encoding of the routines."""
-    residual: bool = True
-    """paper: residual paths."""
-    normalise: bool = True
-    """paper: LayerNorm after the first and second attention."""
-    sink: bool = True
-    """paper: an empty item in CrossAtt2, which makes counts visible."""
-    objects: bool = True
-    """paper: what the agent carries as objects to attend to; without, it is added to every cell."""
-    feed_forward: bool = True
-    """paper: an MLP at the end of each block."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +42,7 @@ class Train:
     """Steps between evaluations on the held-out part of train, and saved states."""
     held_out: int = 200
     """Programs of train that are not trained on, but evaluated on."""
-    with_: tyro.conf.OmitArgPrefixes[Ablations] = field(default_factory=Ablations)
+    parts: tyro.conf.OmitArgPrefixes[Parts] = field(default_factory=Parts)
     dense: tyro.conf.OmitArgPrefixes[DenseSettings] = field(default_factory=DenseSettings)
 
     def run(self) -> int:
@@ -78,7 +57,7 @@ class Train:
             raise DataError("--held-out is from 1 to 3999: train has 4,000 programs")
         folder = self.out or Path("out") / f"{self.task}-{self.target}-{self.model}-{self.seed}"
         job = Job(
-            minecraft_config(self.model, **dataclasses.asdict(self.with_)),
+            minecraft_config(self.model, **dataclasses.asdict(self.parts)),
             self.dense,
             folder,
             seed=self.seed,

@@ -24,7 +24,8 @@ from program_guided import __version__
 from program_guided.errors import DataError
 from program_guided.files import write_atomically
 from program_guided.learning.execution import build
-from program_guided.models.executor import Executor, ExecutorConfig
+from program_guided.models.config import ExecutorConfig
+from program_guided.models.executor import Executor
 from program_guided.tasks.minecraft.domain import DOMAIN
 
 __all__ = ["CONFIG", "SHIPPED", "find", "from_pretrained", "read_tensors", "save_pretrained", "write_tensors"]

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from program_guided.models.attention import Watch
-from program_guided.models.executor import Executor, ExecutorConfig, Form
+from program_guided.models.config import ExecutorConfig, Form
+from program_guided.models.executor import Executor
 from program_guided.models.grid import CellReader, Grid, GridReader, GridSizes
 from program_guided.tasks.minecraft.batch import Batch
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, LARGEST_SIDE, OBJECTS
@@ -32,7 +33,8 @@ LARGEST_SHIFT = 48
 
 def minecraft_config(form: Form = "plus", **settings: int | bool) -> ExecutorConfig:
     """The configuration of an executor for the 2D Minecraft world."""
-    return ExecutorConfig(form, len(DOMAIN.vocabulary), DOMAIN.routine_width, RESULTS, **settings)  # type: ignore[arg-type]
+    vocabulary, words = len(DOMAIN.vocabulary), DOMAIN.routine_width
+    return ExecutorConfig(form=form, vocabulary=vocabulary, words=words, results=RESULTS, **settings)  # type: ignore[arg-type]
 
 
 def build(config: ExecutorConfig) -> Executor:

@@ -32,7 +32,8 @@ from program_guided.learning.checkpoint import CONFIG, read_tensors, save_pretra
 from program_guided.learning.dense import DenseTraining
 from program_guided.learning.execution import build
 from program_guided.learning.settings import DenseSettings
-from program_guided.models.executor import Executor, ExecutorConfig
+from program_guided.models.config import ExecutorConfig
+from program_guided.models.executor import Executor
 from program_guided.tasks.minecraft.agents import rollout
 from program_guided.tasks.minecraft.batch import Entry
 from program_guided.tasks.minecraft.splits import load_split

@@ -20,64 +20,20 @@ than once, with an MLP after each reading, by a reader made for its kind.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from program_guided.models.attention import RowAttention, TableAttention, Watch
+from program_guided.models.config import ExecutorConfig
 from program_guided.models.guidance import Semantics, mlp, sinusoids, structure
 
-__all__ = ["Executor", "ExecutorConfig", "Form"]
+__all__ = ["Executor"]
 
-Form = Literal["paper", "plus"]
 MOST_ROUTINES = 1024
 """Positions there are for routines."""
-
-
-@dataclass(frozen=True)
-class ExecutorConfig:
-    """Sizes of an executor."""
-
-    form: Form
-    vocabulary: int
-    words: int
-    """L: words of a routine."""
-    results: tuple[tuple[str, int], ...]
-    """Result types and the size of each one's output."""
-    word_width: int = 32
-    """d_m; the executor's width d is L times this."""
-    heads: int = 8
-    hidden: int = 256
-    """Hidden width of MLPs."""
-    blocks: int = 2
-    """`paper`: stacked blocks. `plus`: how often the specification is read."""
-    plans: int = 6
-    """`plus`: heads that find ways."""
-    structure: bool = True
-    """Off: ablation without P^t; every routine attends to every other."""
-    semantics: bool = True
-    """Off: ablation without P^s."""
-    positions: bool = True
-    """`paper`: positional encoding of routines."""
-    residual: bool = True
-    """`paper`: residual paths around the attentions."""
-    normalise: bool = True
-    """`paper`: LayerNorm after the first and second attention."""
-    sink: bool = True
-    """`paper`: an empty item in CrossAtt2."""
-    objects: bool = True
-    """`paper`: what is carried are objects to attend to; off, it is added to every cell."""
-    feed_forward: bool = True
-    """`paper`: an MLP at the end of a block, as in the standard transformer."""
-
-    @property
-    def width(self) -> int:
-        return self.words * self.word_width
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,60 @@
+"""The configuration of an executor; no torch here, so that the command line can show it at once."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+__all__ = ["ExecutorConfig", "Form", "Parts"]
+
+Form = Literal["paper", "plus"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Parts of the model that can be taken away, to measure what they are worth."""
+
+    structure: bool = True
+    """The structure guidance P^t; without, every routine attends to every other."""
+    semantics: bool = True
+    """The semantic guidance P^s."""
+    positions: bool = True
+    """paper: positional encoding of the routines."""
+    residual: bool = True
+    """paper: residual paths around the attentions."""
+    normalise: bool = True
+    """paper: LayerNorm after the first and second attention."""
+    sink: bool = True
+    """paper: an empty item in CrossAtt2, which makes counts visible."""
+    objects: bool = True
+    """paper: what the agent carries as objects to attend to; without, it is added to every cell."""
+    feed_forward: bool = True
+    """paper: an MLP at the end of each block, as in the standard transformer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutorConfig(Parts):
+    """Form, sizes and parts of an executor."""
+
+    form: Form
+    vocabulary: int
+    words: int
+    """L: words of a routine."""
+    results: tuple[tuple[str, int], ...]
+    """Result types and the size of each one's output."""
+    word_width: int = 32
+    """d_m; the executor's width d is L times this."""
+    heads: int = 8
+    hidden: int = 256
+    """Hidden width of MLPs."""
+    blocks: int = 2
+    """`paper`: stacked blocks. `plus`: how often the specification is read."""
+    plans: int = 6
+    """`plus`: heads that find ways."""
+
+    @property
+    def width(self) -> int:
+        return self.words * self.word_width
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
