@@ -3,8 +3,8 @@
 Every best action is a right answer: the loss is minus the log of their total probability (or the paper's L2 distance).
 States come from the learner's own steps (DAgger) or from the planner's (behaviour cloning, as in the paper). One
 forward pass both acts and learns, so a world's step costs one forward and one backward. Early on the planner leads half
-of the learner's steps, so that the ends of programs are seen before conditions have been learned; a quarter of the
-worlds acts greedily, since greedy steps that go in circles are what sampled ones never show.
+of the learner's steps, so that the ends of programs are seen before conditions have been learned; more and
+more worlds act greedily, since greedy steps that go in circles are what sampled ones never show.
 
     training = DenseTraining(model, entries, DenseSettings(steps=20_000), seed=0)
     loss = training.step()
@@ -123,7 +123,7 @@ class DenseTraining:
     def _act(self, best: np.ndarray, probabilities: Tensor, rows: Tensor) -> None:
         count = self.batch.count
         actions = torch.multinomial(probabilities, 1, generator=self._torch)[:, 0]
-        greedy = torch.arange(count) < self.settings.greedy * count
+        greedy = torch.arange(count) < self.settings.greedy * count * self.done / self.settings.steps
         actions = torch.where(greedy, probabilities.argmax(dim=1), actions)
         led = np.ones(count, np.bool_)
         if self.settings.states == "learner":

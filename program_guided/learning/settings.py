@@ -14,7 +14,7 @@ __all__ = ["DenseSettings"]
 class DenseSettings:
     """How dense training goes."""
 
-    steps: int = 14_000
+    steps: int = 20_000
     """Steps of all worlds, each with one update of the weights."""
     worlds: int = 512
     """Worlds stepped at once, in all processes together."""
@@ -32,8 +32,8 @@ class DenseSettings:
     """Largest norm of the gradient."""
     average: float = 0.999
     """The weights that are kept are an average over about the last 1 / (1 - this) steps."""
-    greedy: float = 0.25
-    """Share of the worlds in which the learner acts greedily instead of sampling."""
+    greedy: float = 0.5
+    """Share of the worlds in which the learner acts greedily instead of sampling, at the end; it rises from 0."""
     guided: float = 0.5
     """Share of the planner's steps at the beginning; it falls to 0 over the first twentieth of the training."""
     variants: int = 64
