@@ -32,8 +32,21 @@ from program_guided.models.guidance import Semantics, mlp, sinusoids, structure
 
 __all__ = ["Executor"]
 
-MOST_ROUTINES = 1024
-"""Positions there are for routines."""
+
+@dataclass(frozen=True)
+class Routines:
+    """A batch of programs as `paper` attends to it: routines are sums of table rows."""
+
+    index: Tensor
+    """(batch, routines, L, or L + 1 with positions)"""
+    keys: Tensor
+    """(rows, d) the table of words and positions"""
+    values: Tensor
+    """(rows, d) the table of words, 0 for positions"""
+    positions: Tensor
+    """(batch, routines) rows of `encoding`"""
+    encoding: Tensor
+    """(2 * d, d)"""
 
 
 @dataclass(frozen=True)
@@ -43,15 +56,7 @@ class Program:
     semantics: Semantics
     words: Tensor
     """(batch, routines, L)"""
-    places: Tensor
-    """(batch, routines) positions"""
-    encoding: Tensor
-    """(positions, d)"""
-    table: Tensor
-    """`paper`: routines as sums of rows of this table, at `index` (batch, routines, L or L + 1)"""
-    index: Tensor
-    values: Tensor
-    """The table without positions"""
+    routines: Routines | None
 
 
 class Executor(nn.Module):
@@ -68,7 +73,8 @@ class Executor(nn.Module):
         self.encoding: Tensor
         if config.form == "paper":
             self._begin_with_positions()
-        self.register_buffer("encoding", sinusoids(MOST_ROUTINES, config.width) * 2**0.5, persistent=False)
+        # 2 * width is the encoding's period.
+        self.register_buffer("encoding", sinusoids(2 * config.width, config.width) * 2**0.5, persistent=False)
         self.heads = nn.ModuleDict({name: mlp(config.width, config.hidden, size) for name, size in config.results})
 
     @torch.no_grad()
@@ -121,7 +127,7 @@ class Executor(nn.Module):
         exists = (words != 0).any(dim=2)
         allowed = structure(pointed, parents, routines)
         if not self.config.structure:
-            allowed = torch.ones_like(allowed) & (exists[:, None] | allowed)
+            allowed = allowed | exists[:, None]
         active = torch.nn.functional.one_hot(pointed + 1, routines + 1)[..., 1:].sum(dim=1).bool()[..., None]
         seen = self.reader.prepare(specification, routines)
         for number, block in enumerate(self.blocks):
@@ -136,19 +142,21 @@ class Executor(nn.Module):
         return output
 
     def _read(self, words: Tensor, shift: Tensor | None) -> Program:
-        places = torch.arange(words.shape[1], device=words.device).expand(words.shape[:2])
-        places = places if shift is None else places + shift[:, None]
-        if self.config.form == "plus":
-            return Program(self.semantics, words, places, *(self.encoding,) * 2, places, self.encoding)
-        table, index = self.semantics.table(), self.semantics.index(words)
-        words_only = table
+        routines = self._routines(words, shift) if self.config.form == "paper" else None
+        return Program(self.semantics, words, routines)
+
+    def _routines(self, words: Tensor, shift: Tensor | None) -> Routines:
+        positions = torch.arange(words.shape[1], device=words.device).expand(words.shape[:2])
+        positions = (positions if shift is None else positions + shift[:, None]) % len(self.encoding)
+        values, index = self.semantics.table(), self.semantics.index(words)
+        keys = values
         if self.config.positions:
             missing = (words == 0).all(dim=2, keepdim=True)
-            index = torch.cat([index, (places[..., None] + len(table)).masked_fill(missing, -1)], dim=2)
-            words_only = torch.cat([table, torch.zeros_like(self.encoding)])
-            table = torch.cat([table, self.encoding])
-        used, index = _only_used(len(table), index)
-        return Program(self.semantics, words, places, self.encoding, table[used], index, words_only[used])
+            index = torch.cat([index, (len(values) + positions[..., None]).masked_fill(missing, -1)], dim=2)
+            keys = torch.cat([values, self.encoding])
+            values = torch.cat([values, torch.zeros_like(self.encoding)])
+        used, index = _only_used(len(keys), index)
+        return Routines(index, keys[used], values[used], positions, self.encoding)
 
 
 class PaperBlock(nn.Module):
@@ -166,11 +174,12 @@ class PaperBlock(nn.Module):
         self, rows: Tensor, numbers: Tensor, program: Program, watch: Watch | None = None, name: str = ""
     ) -> Tensor:
         """H_1 (Eq. 3): rows told what routines say."""
-        asking = rows
+        routines, asking = program.routines, rows
+        assert routines is not None
         if self.config.positions:
-            asking = rows + program.encoding[program.places.gather(1, numbers.clamp(min=0))]
-        index = program.index.repeat_interleave(rows.shape[1], dim=0)
-        given = (program.table, index, None, program.values)
+            asking = rows + routines.encoding[routines.positions.gather(1, numbers.clamp(min=0))]
+        index = routines.index.repeat_interleave(rows.shape[1], dim=0)
+        given = (routines.keys, index, None, routines.values)
         told = self.words(asking.flatten(0, 1), *given, watch, name).view_as(rows)
         return self._after(rows, told, 0)
 
