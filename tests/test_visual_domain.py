@@ -1,0 +1,163 @@
+"""The language of visual questions: the table, and `semantic` lists there and back."""
+
+import copy
+import re
+
+import numpy as np
+import pytest
+
+from program_guided.errors import DataError, ProgramError
+from program_guided.language import compile_program, print_program
+from program_guided.tasks.visual.domain import (
+    DOMAIN,
+    ROWS,
+    parse_visual,
+    program_of,
+    routine_words,
+    semantic_of,
+    table_of,
+)
+from tests.test_visual_data import real_json
+
+FORMS = [
+    ("select", [], "mirror (2672975)", "mirror"),
+    ("select", [], "dishwasher (-) ", "dishwasher"),
+    ("select", [], "scene", "scene"),
+    ("select", [], "this (381558)", "this"),
+    ("select", [], "person (1,2)", "person"),
+    ("relate", [0], "_,on,s (2672975)", "_,on,s"),
+    ("relate", [0], "plate,beside,s (-)", "plate,beside,s"),
+    ("relate", [0], "book,to the left of,o (1026411,3)", "book,to the left of,o"),
+    ("relate", [0], "furniture,same color,_ (9)", "furniture,same color,_"),
+    ("relate", [0], "furniture,same color (9)", "furniture,same color"),
+    ("choose rel", [0], "faucet,to the right of|to the left of,s (7)", "faucet,to the left of|to the right of,s"),
+    ("choose vposition", [0], "top|bottom", "bottom|top"),
+    ("choose name", [0], "truck|train", "train|truck"),
+    ("choose less healthy", [0, 0], "", ""),
+    ("filter size", [0], "not(large)", "not(large)"),
+    ("filter sportActivity", [0], "skiing", "skiing"),
+    ("filter face expression", [0], "happy ", "happy"),
+    ("query", [0], "hposition", "hposition"),
+    ("exist", [0], "?", "?"),
+    ("same", [0], "gender", "gender"),
+    ("same color", [0, 0], "", ""),
+    ("common", [0, 0], "", ""),
+]
+
+
+def steps(operation, dependencies, argument):
+    first = [] if operation == "select" else [{"operation": "select", "dependencies": [], "argument": "thing (7)"}]
+    return [*first, {"operation": operation, "dependencies": dependencies, "argument": argument}]
+
+
+def stripped(semantic):
+    """What must survive, said without the domain's help."""
+    result = []
+    for step in semantic:
+        argument = re.sub(r" \((-|[\d,]+)\) ?$", "", step["argument"]).strip()
+        pieces = argument.split(",")
+        argument = ",".join("|".join(sorted(piece.split("|"))) for piece in pieces)
+        result.append({**step, "argument": argument})
+    return result
+
+
+def round_trip(semantic):
+    program = program_of(semantic)
+    text = print_program(program, DOMAIN)
+    assert parse_visual(text) == program
+    return semantic_of(parse_visual(text))
+
+
+def test_the_table_has_the_138_operations_of_the_release():
+    assert len(DOMAIN.operations) == len({row.release_name for row in ROWS.values()}) == 138
+    counts = {}
+    for row in ROWS.values():
+        counts[row.family] = counts.get(row.family, 0) + 1
+    singles = dict.fromkeys(["select", "relate", "query", "exist", "and", "or", "common"], 1)
+    assert counts == singles | {"filter": 38, "verify": 38, "choose": 48, "different": 3, "same": 4}
+    assert not DOMAIN.control
+
+
+@pytest.mark.parametrize(("operation", "dependencies", "argument", "expected"), FORMS)
+def test_every_form_of_argument_goes_there_and_back(operation, dependencies, argument, expected):
+    back = round_trip(steps(operation, dependencies, argument))[-1]
+    assert back == {"operation": operation, "dependencies": dependencies, "argument": expected}
+
+
+def test_every_operation_of_the_table_goes_there_and_back():
+    arguments = {0: "", 1: "word", 2: "a|b", 3: "name,near,s", 4: "name,near|on,o"}
+    boolean = {"operation": "exist", "dependencies": [0], "argument": "?"}
+    for row in ROWS.values():
+        inputs = [0 if kind == "Objects" else 1 for kind in row.operation.inputs]
+        argument = "?" if row.family == "exist" else arguments[len(row.form.parameters)]
+        step = {"operation": row.release_name, "dependencies": inputs, "argument": argument}
+        semantic = [*steps("select", [], "thing"), boolean, step]
+        assert round_trip(semantic) == semantic
+
+
+def test_all_real_questions_compile_and_lose_only_their_ids():
+    questions = {**real_json("train_questions.json"), **real_json("dev_questions.json")}
+    assert len(questions) == 11_062
+    for question in questions.values():
+        assert round_trip(question["semantic"]) == stripped(question["semantic"])
+        assert len(table_of(question["semantic"])) == len(question["semantic"])
+
+
+def test_nothing_in_brackets_reaches_a_table():
+    questions = list(real_json("dev_questions.json").values())
+    for question in questions:
+        changed = copy.deepcopy(question["semantic"])
+        for number, step in enumerate(changed):
+            step["argument"] = re.sub(r" \((-|[\d,]+)\)", f" ({'-' if number % 2 else '77,88'})", step["argument"])
+        before, after = table_of(question["semantic"]), table_of(changed)
+        assert before.calls == after.calls
+        assert np.array_equal(before.operation, after.operation)
+        assert not any(re.search(r"\d|\(-\)", " ".join(routine_words(call))) for call in before.calls)
+
+
+def test_the_order_of_options_carries_nothing():
+    one, other = (program_of(steps("choose color", [0], argument)) for argument in ("white|black", "black|white"))
+    assert one == other == parse_visual("select(thing)\nchoose_color(white, black)")
+
+
+def test_an_input_may_be_left_out_named_or_numbered():
+    texts = (
+        "select(bag)\nselect(wine)\nsame_color()",
+        "bag = select(bag)\nwine = select(wine)\nsame_color(bag, wine)",
+        "Select(bag)\nSelect(wine)\nSameColor([1], [2])",
+    )
+    assert len({compile_program(parse_visual(text), DOMAIN).parents for text in texts}) == 1
+    assert semantic_of(parse_visual(texts[0]))[2]["dependencies"] == [0, 1]
+
+
+def test_family_and_category_are_words_of_their_own():
+    program = program_of(steps("filter face expression", [0], "not(sad)"))
+    assert routine_words(program.body[1]) == ("filter", "face expression", "not", "sad")
+
+
+@pytest.mark.parametrize(
+    ("semantic", "message"),
+    [
+        ([], "not a list of steps"),
+        ("select", "not a list of steps"),
+        ([{"operation": "select"}], "step 0 of 'semantic': expected 'operation', 'argument' and 'dependencies'"),
+        (steps("filter smell", [0], "bad"), "step 1 of 'semantic': unknown operation 'filter smell'"),
+        (steps("choose color", [0], "white"), "'choose color' cannot have the argument 'white'"),
+        (steps("relate", [0], "on"), "'relate' cannot have the argument 'on'"),
+        (steps("select", [], " (42)"), "'select' cannot have the argument"),
+        (steps("and", [0, 0], ""), "'and' takes Boolean and Boolean, but its dependencies give Objects and Objects"),
+        (steps("query", [], "name"), "'query' takes Objects, but its dependencies give nothing"),
+        (steps("exist", [1], "?"), "it depends on step 1, which does not stand before it"),
+        (steps("exist", [-1], "?"), "it depends on step -1, which does not stand before it"),
+        (steps("exist", ["0"], "?"), "'dependencies' must be a list of step numbers"),
+        (steps("exist", [0], None), "'operation' and 'argument' must be texts"),
+    ],
+)
+def test_a_bad_step_is_named(semantic, message):
+    with pytest.raises(DataError, match=re.escape(message)):
+        program_of(semantic)
+
+
+def test_a_mistake_in_a_written_program_is_shown_with_a_caret():
+    with pytest.raises(ProgramError, match=r"(?s)unknown operation 'filter_colour'.*\^"):
+        parse_visual("select(bag)\nfilter_colour(red)")
