@@ -1,0 +1,153 @@
+"""Detector features of the GQA release: `gqa_objects_*.h5` and `gqa_spatial_*.h5` with their info files.
+
+Departures from the paper: none; it takes the first 50 objects of 2048 numbers. A picture's row is looked up by its id,
+written exactly as the info file writes it, in the chunk that the info file names.
+
+    with ObjectFeatures(Path("objects")) as features:
+        found = features.read("2386621", most=50)
+        found.features.shape, found.boxes.shape        (n, 2048), (n, 4)
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import h5py  # type: ignore[import-untyped,unused-ignore]
+import numpy as np
+from numpy.typing import NDArray
+
+from program_guided.errors import DataError, quote
+
+__all__ = ["DIMENSION", "MOST_DETECTED", "Detected", "ObjectFeatures", "SpatialFeatures"]
+
+DIMENSION = 2048
+MOST_DETECTED = 50
+"""N of the paper."""
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Detected:
+    """What a detector found in a picture."""
+
+    features: Floats
+    """(n, dimension)"""
+    boxes: Floats
+    """(n, 4) x1, y1, x2, y2 in pixels"""
+    width: int
+    height: int
+
+
+class _Chunks:
+    """Files `{name}_{number}.h5` beside `{name}_info.json`; opened when first needed."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._info_path = folder / f"{name}_info.json"
+        self._info = _read_info(self._info_path)
+        self._open: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for file in self._open.values():
+            file.close()
+        self._open.clear()
+
+    @property
+    def image_ids(self) -> tuple[str, ...]:
+        return tuple(self._info)
+
+    def _entry(self, image_id: str, *names: str) -> list[int]:
+        """Whole numbers of a picture's info record."""
+        record = self._info.get(image_id)
+        if record is None:
+            raise DataError(f"{self._info_path}: there are no features of image {quote(image_id)}")
+        values = [record.get(name) if isinstance(record, dict) else None for name in names]
+        for name, value in zip(names, values, strict=True):
+            if type(value) is not int or value < 0:
+                raise DataError(f"{self._info_path}: image {quote(image_id)}: '{name}' must be a whole number")
+        return [int(value) for value in values if value is not None]
+
+    def _rows(self, image_id: str, dataset: str, file: int, row: int, shape: tuple[int | None, ...]) -> Floats:
+        """One picture's rows of a dataset, of the shape expected (None: any length)."""
+        path = self._folder / f"{self._name}_{file}.h5"
+        where = f"{path}: '{dataset}' row {row} (image {quote(image_id)})"
+        try:
+            data = self._file(file, path)[dataset]
+            if row >= len(data):
+                raise DataError(f"{where}: there are only {len(data)} rows")
+            values = np.asarray(data[row], np.float32)
+        except KeyError:
+            raise DataError(f"{path}: has no '{dataset}'") from None
+        except (OSError, RuntimeError) as error:
+            raise DataError(f"{where}: cannot be read ({error})") from None
+        if len(values.shape) != len(shape) or any(
+            wanted not in (None, side) for wanted, side in zip(shape, values.shape, strict=True)
+        ):
+            raise DataError(f"{where}: has the shape {values.shape}")
+        return values
+
+    def _file(self, number: int, path: Path) -> Any:
+        if number not in self._open:
+            if not path.is_file():
+                raise DataError(f"{path}: is missing, though {self._info_path.name} names it")
+            try:
+                self._open[number] = h5py.File(path, "r")
+            except OSError as error:
+                raise DataError(f"{path}: is cut off or no HDF5 file ({error})") from None
+        return self._open[number]
+
+
+class ObjectFeatures(_Chunks):
+    """`gqa_objects`: boxes and a vector of each."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, "gqa_objects")
+
+    def read(self, image_id: str, most: int = MOST_DETECTED) -> Detected:
+        """The first objects of a picture, at most `most`."""
+        file, row, count, width, height = self._entry(image_id, "file", "idx", "objectsNum", "width", "height")
+        features = self._rows(image_id, "features", file, row, (None, None))
+        boxes = self._rows(image_id, "bboxes", file, row, (len(features), 4))
+        if count > len(features):
+            wrong = f"'objectsNum' is {count}, but there are {len(features)} rows"
+            raise DataError(f"{self._info_path}: image {quote(image_id)}: {wrong}")
+        kept = min(count, most)
+        return Detected(features[:kept], boxes[:kept], width, height)
+
+
+class SpatialFeatures(_Chunks):
+    """`gqa_spatial`: a grid of 7 x 7 vectors."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, "gqa_spatial")
+
+    def read(self, image_id: str) -> Floats:
+        """(2048, 7, 7)"""
+        file, row = self._entry(image_id, "file", "idx")
+        return self._rows(image_id, "features", file, row, (None, 7, 7))
+
+
+def _read_info(path: Path) -> dict[str, Any]:
+    try:
+        info = json.loads(path.read_bytes())
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); is the path right?") from None
+    except ValueError as error:
+        raise DataError(f"{path}: is cut off or damaged ({error})") from None
+    if not isinstance(info, dict):
+        raise DataError(f"{path}: expected an object, image id to its place")
+    return info

@@ -1,0 +1,123 @@
+"""Scene graphs: what is in a picture, where, of what kind, and how it stands to the rest.
+
+Departures from the paper: none; these are the records of the release's `sceneGraphs.json`.
+
+    scene_of({"width": 640, "height": 480, "objects": {"7": {"name": "bag", "x": 10, "y": 20, "w": 30, "h": 40,
+              "attributes": ["red"], "relations": [{"name": "on", "object": "8"}]}, "8": {...}}}, "2386621")
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from program_guided.errors import DataError, quote
+
+__all__ = ["Box", "Scene", "SceneObject", "record_of", "scene_of"]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle in pixels, from its top left corner."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        return self.x + self.width / 2, self.y + self.height / 2
+
+    @property
+    def area(self) -> float:
+        return self.width * self.height
+
+    @property
+    def corners(self) -> tuple[float, float, float, float]:
+        """x1, y1, x2, y2."""
+        return self.x, self.y, self.x + self.width, self.y + self.height
+
+
+@dataclass(frozen=True)
+class SceneObject:
+    """A thing in a picture."""
+
+    name: str
+    box: Box
+    attributes: tuple[str, ...] = ()
+    relations: tuple[tuple[str, str], ...] = ()
+    """(relation, id of the other object): this one is the subject."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A picture's graph, objects by id in the file's order."""
+
+    image_id: str
+    width: int
+    height: int
+    objects: Mapping[str, SceneObject]
+    location: str | None = None
+    weather: str | None = None
+
+
+def scene_of(record: Any, image_id: str) -> Scene:
+    """Read one record; `DataError` says what is wrong with it."""
+    try:
+        objects = {str(key): _object(value, str(key)) for key, value in record["objects"].items()}
+        width, height = record["width"], record["height"]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"expected 'width', 'height' and 'objects' ({_reason(error)})") from None
+    if not (_is_number(width) and _is_number(height) and width > 0 and height > 0):
+        raise DataError("'width' and 'height' must be numbers above 0")
+    for key, thing in objects.items():
+        missing = next((other for _, other in thing.relations if other not in objects), None)
+        if missing is not None:
+            raise DataError(f"object {quote(key)} has a relation to {quote(missing)}, which is not there")
+    return Scene(image_id, int(width), int(height), objects, record.get("location"), record.get("weather"))
+
+
+def record_of(scene: Scene) -> dict[str, Any]:
+    """The record that `scene_of` reads."""
+    where = {"location": scene.location, "weather": scene.weather}
+    return {
+        "width": scene.width,
+        "height": scene.height,
+        **{key: value for key, value in where.items() if value is not None},
+        "objects": {key: _object_record(thing) for key, thing in scene.objects.items()},
+    }
+
+
+def _object(value: Any, key: str) -> SceneObject:
+    try:
+        sides = [value[side] for side in ("x", "y", "w", "h")]
+        relations = tuple((relation["name"], str(relation["object"])) for relation in value["relations"])
+        name, attributes = value["name"], tuple(value["attributes"])
+    except (KeyError, TypeError) as error:
+        raise DataError(f"object {quote(key)}: {_reason(error)}") from None
+    if not all(isinstance(text, str) for text in (name, *attributes, *(relation for relation, _ in relations))):
+        raise DataError(f"object {quote(key)}: its name, attributes and relations must be texts")
+    if not all(map(_is_number, sides)):
+        raise DataError(f"object {quote(key)}: its box must be four numbers")
+    return SceneObject(name, Box(*sides), attributes, relations)
+
+
+def _object_record(thing: SceneObject) -> dict[str, Any]:
+    box = thing.box
+    return {
+        "name": thing.name,
+        **dict(zip("xywh", (box.x, box.y, box.width, box.height), strict=True)),
+        "attributes": list(thing.attributes),
+        "relations": [{"name": name, "object": other} for name, other in thing.relations],
+    }
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _reason(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else "it is not of the right kind"

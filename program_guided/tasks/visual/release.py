@@ -1,0 +1,161 @@
+"""Readers of the GQA release as it lies on disk: questions, scene graphs and choices.
+
+Departures from the paper: none. Everything is streamed; a bad record is a `DataError` that names path and key, or is
+handed to `on_bad` and left out. Features are read by `features.py`.
+
+    for question in read_questions(Path("val_balanced_questions.json")):
+        question.text, question.program, question.answer
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from program_guided.errors import DataError, quote
+from program_guided.language.syntax import Program
+from program_guided.tasks.visual.domain import program_of
+from program_guided.tasks.visual.graph import Scene, scene_of
+from program_guided.tasks.visual.streaming import stream_records
+
+__all__ = ["CHUNKS", "Choices", "Question", "chunk_paths", "read_choices", "read_questions", "read_scenes"]
+
+CHUNKS = 10
+"""Files in the folder `train_all_questions`."""
+
+T = TypeVar("T")
+OnBad = Callable[[DataError], None]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question; what a test file leaves out is empty here."""
+
+    key: str
+    image_id: str
+    text: str
+    answer: str | None = None
+    semantic: tuple[Mapping[str, Any], ...] | None = None
+    is_balanced: bool = True
+    full_answer: str | None = None
+    global_group: str | None = None
+    local_group: str | None = None
+    entailed: tuple[str, ...] = ()
+    equivalent: tuple[str, ...] = ()
+    structural: str | None = None
+    semantic_type: str | None = None
+    detailed: str | None = None
+    grounding: Mapping[str, Mapping[str, str]] | None = None
+    """`annotations`: which words of question, answer and full answer mean which object."""
+
+    @cached_property
+    def program(self) -> Program:
+        if self.semantic is None:
+            raise DataError(f"question {quote(self.key)} has no program")
+        return program_of(self.semantic)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Answers that would be valid, and plausible, for a question."""
+
+    valid: frozenset[str]
+    plausible: frozenset[str]
+
+
+def read_questions(path: Path, on_bad: OnBad | None = None) -> Iterator[Question]:
+    """The questions of a file, or of a folder of chunks, programs checked."""
+    for file in chunk_paths(path) if path.is_dir() else [path]:
+        yield from _read(file, "question", _question, on_bad)
+
+
+def read_scenes(path: Path, on_bad: OnBad | None = None) -> Iterator[Scene]:
+    """The scene graphs of a file."""
+    return _read(path, "image", lambda key, record: scene_of(record, key), on_bad)
+
+
+def read_choices(path: Path, on_bad: OnBad | None = None) -> Iterator[tuple[str, Choices]]:
+    """(question, its choices) of a file."""
+    return _read(path, "question", _choices, on_bad)
+
+
+def chunk_paths(folder: Path) -> list[Path]:
+    """The ten chunks of `train_all_questions`, each of which must be there."""
+    found: dict[int, Path] = {}
+    for path in folder.glob("*.json"):
+        number = re.search(r"_(\d+)\.json$", path.name)
+        if number:
+            found[int(number[1])] = path
+    missing = [number for number in range(CHUNKS) if number not in found]
+    if missing:
+        raise DataError(f"{folder}: chunk {missing[0]} of {CHUNKS} (..._{missing[0]}.json) is missing")
+    return [found[number] for number in sorted(found)]
+
+
+def _read(path: Path, what: str, read: Callable[[str, Any], T], on_bad: OnBad | None) -> Iterator[T]:
+    for key, record in stream_records(path):
+        try:
+            result = read(key, record)
+        except DataError as error:
+            named = DataError(f"{path}: {what} {quote(key)}: {error}")
+            if on_bad is None:
+                raise named from None
+            on_bad(named)
+            continue
+        yield result
+
+
+def _choices(key: str, record: Any) -> tuple[str, Choices]:
+    sets = [_texts(_get(record, name, list), name) for name in ("valid", "plausible")]
+    return key, Choices(frozenset(sets[0]), frozenset(sets[1]))
+
+
+def _question(key: str, record: Any) -> Question:
+    groups, types = _get(record, "groups", dict, {}), _get(record, "types", dict, {})
+    semantic = _get(record, "semantic", list, None)
+    question = Question(
+        key,
+        image_id=_get(record, "imageId", str),
+        text=_get(record, "question", str),
+        answer=_get(record, "answer", str, None),
+        semantic=None if semantic is None else tuple(semantic),
+        is_balanced=_get(record, "isBalanced", bool, True),
+        full_answer=_get(record, "fullAnswer", str, None),
+        global_group=_get(groups, "global", str, None),
+        local_group=_get(groups, "local", str, None),
+        entailed=_texts(_get(record, "entailed", list, []), "entailed"),
+        equivalent=_texts(_get(record, "equivalent", list, []), "equivalent"),
+        structural=_get(types, "structural", str, None),
+        semantic_type=_get(types, "semantic", str, None),
+        detailed=_get(types, "detailed", str, None),
+        grounding=_get(record, "annotations", dict, None),
+    )
+    if semantic is not None:
+        _ = question.program
+    return question
+
+
+_REQUIRED = object()
+_NAMES = {str: "a text", list: "a list", dict: "an object", bool: "true or false"}
+
+
+def _get(record: Any, name: str, kind: type, default: Any = _REQUIRED) -> Any:
+    """A field of the right kind; `null` counts as left out."""
+    if not isinstance(record, dict):
+        raise DataError("is not an object of fields")
+    value = record.get(name)
+    if value is None and default is _REQUIRED:
+        raise DataError(f"'{name}' is missing")
+    if value is not None and not isinstance(value, kind):
+        raise DataError(f"'{name}' must be {_NAMES[kind]}")
+    return default if value is None else value
+
+
+def _texts(values: list[Any], name: str) -> tuple[str, ...]:
+    if not all(isinstance(value, str) for value in values):
+        raise DataError(f"'{name}' must hold texts")
+    return tuple(values)
