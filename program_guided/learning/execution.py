@@ -10,6 +10,8 @@ Holds the result matrix Z of every world and computes only the pointed row, from
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -22,7 +24,7 @@ from program_guided.models.grid import CellReader, Grid, GridReader, GridSizes
 from program_guided.tasks.minecraft.batch import Batch
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, LARGEST_SIDE, OBJECTS
 
-__all__ = ["Execution", "build", "minecraft_config"]
+__all__ = ["Execution", "Observation", "build", "infer", "minecraft_config"]
 
 BEHAVIOURS = ACTIONS.index("true")
 """Actions before this are done at behaviours, the rest at conditions."""
@@ -46,6 +48,40 @@ def build(config: ExecutorConfig) -> Executor:
     return Executor(config, GridReader(config.width, config.heads, sizes, config.plans, config.hidden))
 
 
+@dataclass(frozen=True)
+class Observation:
+    """What a network is shown of a batch of worlds for one step; it can be kept, and carried out again later."""
+
+    grid: Grid
+    words: Tensor
+    """(worlds, routines, L)"""
+    results: Tensor
+    """(worlds, routines, d)"""
+    pointed: Tensor
+    """(worlds, 1)"""
+    parents: Tensor
+    """(worlds, 1, 1)"""
+    mask: Tensor
+    """(worlds, actions)"""
+    shift: Tensor | None
+
+    def pointed_only(self) -> Observation:
+        """Without the routines that neither are pointed at nor are parents: `plus` looks at no others."""
+        rows = torch.cat([self.pointed, self.parents[:, 0].clamp(min=0)], dim=1)[..., None]
+        words = self.words.gather(1, rows.expand(-1, -1, self.words.shape[2]))
+        results = self.results.gather(1, rows.expand(-1, -1, self.results.shape[2]))
+        parents = torch.where(self.parents >= 0, 1, -1)
+        return replace(self, words=words, results=results, pointed=torch.zeros_like(self.pointed), parents=parents)
+
+
+def infer(model: Executor, observation: Observation, watch: Watch | None = None) -> tuple[Tensor, Tensor]:
+    """Logits (worlds, actions), impossible ones at minus infinity, and the new rows of Z (worlds, d)."""
+    seen = observation
+    rows = model(seen.grid, seen.words, seen.results, seen.pointed, seen.parents, seen.shift, watch)[:, 0]
+    logits = torch.cat([model.decode(rows, "Action"), model.decode(rows, "Boolean")], dim=1)
+    return logits.masked_fill(~seen.mask, -torch.inf), rows
+
+
 class Execution:
     """The results of every world's routines, and one step of inference.
 
@@ -61,26 +97,29 @@ class Execution:
         self.shift = self._draw_shifts(batch.count)
         self._number = torch.arange(batch.count, device=self.device)
 
+    def observe(self, only: NDArray[np.int64] | slice = slice(None)) -> Observation:
+        """What the network is to be shown of these worlds now."""
+        worlds, view = self.batch.worlds, self.batch.view
+        longest = int(self.batch.programs.size[worlds.program[only]].max())
+        cells, agent, inventory = (self._tensor(part[only]) for part in (worlds.cells, worlds.agent, worlds.inventory))
+        observation = Observation(
+            Grid(cells.flatten(1), agent, inventory),
+            self._tensor(view.words[only])[:, :longest],
+            self.results[only, :longest],
+            self._pointed(only).clamp(max=longest - 1)[:, None],
+            self._tensor(worlds.previous[only]).long()[:, None, None],
+            self._tensor(view.mask[only]),
+            None if self.shift is None else self.shift[only],
+        )
+        config = self.model.config
+        return observation.pointed_only() if config.form == "plus" and config.structure else observation
+
     def infer(self, watch: Watch | None = None, only: NDArray[np.int64] | slice = slice(None)) -> tuple[Tensor, Tensor]:
         """Logits (worlds, actions), impossible ones at minus infinity, and the new rows of Z (worlds, d).
 
         `only` these worlds, if not all of them.
         """
-        worlds, view = self.batch.worlds, self.batch.view
-        longest = int(self.batch.programs.size[worlds.program[only]].max())
-        cells = self._tensor(worlds.cells[only])
-        grid = Grid(cells.flatten(1), self._tensor(worlds.agent[only]), self._tensor(worlds.inventory[only]))
-        rows = self.model(
-            grid,
-            self._tensor(view.words[only])[:, :longest],
-            self.results[only, :longest],
-            self._pointed(only).clamp(max=longest - 1)[:, None],
-            self._tensor(worlds.previous[only]).long()[:, None, None],
-            None if self.shift is None else self.shift[only],
-            watch,
-        )[:, 0]
-        logits = torch.cat([self.model.decode(rows, "Action"), self.model.decode(rows, "Boolean")], dim=1)
-        return logits.masked_fill(~self._tensor(view.mask[only]), -torch.inf), rows
+        return infer(self.model, self.observe(only), watch)
 
     def keep(self, rows: Tensor, only: NDArray[np.int64] | slice = slice(None)) -> None:
         """Store the pointed routines' new results."""
