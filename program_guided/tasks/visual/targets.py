@@ -1,0 +1,85 @@
+"""An oracle's results as targets for a learner that sees detected boxes.
+
+Departures from the paper and its code: a set of objects is a distribution over all boxes that show one of them, by
+overlap in pixels, not the first object alone; "none of them" is a slot of its own; what the graph does not say, or the
+detector did not find, is masked and never guessed.
+
+    targets = dense_targets(execute(program, scene), scene, detected.boxes)
+    targets.objects[row], targets.supervised[row]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from program_guided.tasks.visual.graph import Scene
+from program_guided.tasks.visual.oracle import SCENE, Result
+
+__all__ = ["MATCHING_OVERLAP", "DenseTargets", "dense_targets", "overlap"]
+
+MATCHING_OVERLAP = 0.5
+"""Intersection over union from which a box shows an object."""
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class DenseTargets:
+    """One row a routine, `n` of them; `b` boxes."""
+
+    objects: Floats
+    """(n, b + 1) distribution over boxes, the last slot for "none"; zeros for other types"""
+    booleans: NDArray[np.bool_]
+    """(n,)"""
+    answers: tuple[str | None, ...]
+    supervised: NDArray[np.bool_]
+    """(n,) whether the row's target is known"""
+
+
+def overlap(one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.float64]:
+    """(m, n) intersection over union of boxes x1, y1, x2, y2."""
+    first, second = np.asarray(one, np.float64)[:, None], np.asarray(other, np.float64)[None]
+    low, high = np.maximum(first[..., :2], second[..., :2]), np.minimum(first[..., 2:], second[..., 2:])
+    common = np.clip(high - low, 0, None).prod(-1)
+    union = _area(first) + _area(second) - common
+    return np.divide(common, union, out=np.zeros_like(common), where=union > 0)
+
+
+def dense_targets(results: Sequence[Result], scene: Scene, boxes: NDArray[np.floating]) -> DenseTargets:
+    """Targets of every routine of a program."""
+    objects = np.zeros((len(results), len(boxes) + 1), np.float32)
+    supervised = np.array([result.value is not None for result in results])
+    for row, result in enumerate(results):
+        if isinstance(result.value, tuple):
+            shown = _distribution(result.value, scene, boxes)
+            supervised[row] = shown is not None
+            objects[row] = 0 if shown is None else shown
+    return DenseTargets(
+        objects,
+        np.array([result.value is True for result in results]),
+        tuple(result.value if isinstance(result.value, str) else None for result in results),
+        supervised,
+    )
+
+
+def _distribution(ids: Sequence[str], scene: Scene, boxes: NDArray[np.floating]) -> NDArray[np.float64] | None:
+    """Each object that was found has the same share, parted among its boxes by overlap; None if none was found."""
+    if not ids:
+        return np.append(np.zeros(len(boxes)), 1.0)
+    if SCENE in ids or not len(boxes):
+        return None
+    overlaps = overlap(np.array([scene.objects[key].box.corners for key in ids]), boxes)
+    overlaps[overlaps < MATCHING_OVERLAP] = 0
+    found = overlaps[overlaps.sum(1) > 0]
+    if not len(found):
+        return None
+    shares = found / found.sum(1, keepdims=True)
+    return np.append(shares.mean(0), 0.0)
+
+
+def _area(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.clip(boxes[..., 2:] - boxes[..., :2], 0, None).prod(-1)
