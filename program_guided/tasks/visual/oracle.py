@@ -19,7 +19,7 @@ from program_guided.tasks.visual.concepts import RELATION_ANSWERS, VALUES, impli
 from program_guided.tasks.visual.domain import ROWS, Row, negated
 from program_guided.tasks.visual.graph import Scene
 
-__all__ = ["SCENE", "Result", "Value", "answer_of", "execute"]
+__all__ = ["COMMON", "PLACED", "SCENE", "Result", "Value", "answer_of", "execute", "position"]
 
 SCENE = "scene"
 """The id of the picture as a whole, which `select(scene)` gives."""
@@ -61,6 +61,14 @@ def answer_of(results: Sequence[Result]) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def position(scene: Scene, key: str, category: str) -> str:
+    """The third of the picture that holds the centre of an object's box."""
+    axis, words = PLACED[category]
+    centre = scene.objects[key].box.centre[axis]
+    extent = (scene.width, scene.height)[axis]
+    return words[(centre > extent / 3) + (centre > 2 * extent / 3)]
+
+
 def _step(view: _View, call: Call, results: Sequence[Result]) -> Result:
     row = ROWS[call.operation]
     inputs: list[Value] = []
@@ -93,10 +101,7 @@ class _View:
     def position(self, key: str, category: str) -> str:
         if key == SCENE:
             raise _Cannot("the scene as a whole has no position")
-        axis, words = PLACED[category]
-        centre = self.scene.objects[key].box.centre[axis]
-        extent = (self.scene.width, self.scene.height)[axis]
-        return words[(centre > extent / 3) + (centre > 2 * extent / 3)]
+        return position(self.scene, key, category)
 
     def attributes(self, key: str) -> frozenset[str]:
         if key == SCENE:
