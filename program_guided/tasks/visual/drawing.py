@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from PIL import Image, ImageDraw, ImageFont
 
 from program_guided.tasks.visual.graph import Box, Scene, SceneObject
-from program_guided.tasks.visual.vocabulary import CLASS_OF, SPATIAL, WORLD_VALUES
+from program_guided.tasks.visual.vocabulary import CLASS_OF, CLASSES, SPATIAL, WORLD_VALUES
 
 __all__ = ["draw_scene"]
 
@@ -44,12 +44,15 @@ def draw_scene(scene: Scene, marked: Collection[str] = (), legend: bool = True) 
     draw = ImageDraw.Draw(picture)
     ground = GROUNDS.get(scene.location or "", INDOOR_GROUND)
     draw.rectangle((0, scene.height * 2 // 3, scene.width, scene.height), fill=ground)
-    for key, thing in sorted(scene.objects.items(), key=lambda item: -item[1].box.area):
-        _draw_object(draw, key, thing, key in marked)
+    back_to_front = sorted(scene.objects.items(), key=lambda item: -item[1].box.area)
+    for key, thing in back_to_front:
+        _draw_object(draw, thing, key in marked)
+    for key, thing in back_to_front:
+        _draw_label(draw, f"{key} {thing.name}", thing)
     return _with_legend(picture, scene) if legend else picture
 
 
-def _draw_object(draw: ImageDraw.ImageDraw, key: str, thing: SceneObject, marked: bool) -> None:
+def _draw_object(draw: ImageDraw.ImageDraw, thing: SceneObject, marked: bool) -> None:
     color = next((COLORS[value] for value in thing.attributes if value in COLORS), PLAIN)
     shape = next((value for value in thing.attributes if value in WORLD_VALUES["shape"]), None)
     paint = SHAPES[shape] if shape in SHAPES else PAINTED.get(CLASS_OF.get(thing.name, ""), _rectangle)
@@ -57,12 +60,14 @@ def _draw_object(draw: ImageDraw.ImageDraw, key: str, thing: SceneObject, marked
     _draw_pattern(draw, thing)
     if marked:
         draw.rectangle(thing.box.corners, outline=MARKED, width=4)
-    _draw_label(draw, f"{key} {thing.name}", thing.box)
 
 
-def _draw_label(draw: ImageDraw.ImageDraw, text: str, box: Box) -> None:
+def _draw_label(draw: ImageDraw.ImageDraw, text: str, thing: SceneObject) -> None:
+    """Over a large thing, under a small one: what is small is often in front of something large."""
     font = ImageFont.load_default(TEXT_SIZE)
-    corner = (box.x + 1, box.y)
+    x1, y1, _, y2 = thing.box.corners
+    large = CLASSES[CLASS_OF[thing.name]].large if thing.name in CLASS_OF else True
+    corner = (x1, max(0, y1 - LINE) if large else y2)
     draw.rectangle(draw.textbbox(corner, text, font=font), fill="white")
     draw.text(corner, text, fill=INK, font=font)
 

@@ -16,9 +16,16 @@ from program_guided.tasks.visual.domain import COMPARATIVES, ROWS, negated
 
 __all__ = ["full_answer", "question_text"]
 
-MASS = frozenset({"fries", "broccoli", "furniture", "clothing", "food", "people"})
-"""Names that take no `a`."""
-GENERAL = {"clothing": "piece of clothing", "furniture": "piece of furniture", "food": "piece of food", "_": "thing"}
+COUNTED = {
+    "clothing": "piece of clothing",
+    "furniture": "piece of furniture",
+    "food": "piece of food",
+    "fast food": "piece of fast food",
+    "broccoli": "piece of broccoli",
+    "fries": "portion of fries",
+    "_": "thing",
+}
+"""Names that take no `a` by themselves."""
 POSITIONS = {
     "hposition": {"left": "on the left", "right": "on the right", "middle": "between left and right"},
     "vposition": {"top": "at the top", "bottom": "at the bottom", "middle": "at half height"},
@@ -38,7 +45,7 @@ class _Noun:
 
     @property
     def bare(self) -> str:
-        return f"{self.before}{GENERAL.get(self.name, self.name)}{self.after}"
+        return f"{self.before}{COUNTED.get(self.name, self.name)}{self.after}"
 
     @property
     def the(self) -> str:
@@ -46,7 +53,7 @@ class _Noun:
 
     @property
     def a(self) -> str:
-        return _a(self.bare) if self.name not in MASS or self.name in GENERAL else f"some {self.bare}"
+        return _a(self.bare)
 
 
 def question_text(program: Program) -> str:

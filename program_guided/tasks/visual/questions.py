@@ -32,7 +32,7 @@ __all__ = ["Asked", "Questioner", "make_questions", "possible_answers"]
 PER_SCENE = 10
 TEMPLATES_PER_QUESTION = 4
 TRIES_PER_TEMPLATE = 12
-SLACK = {"program": 0, "last": 1, "operations": 1, "word": 2}
+SLACK = {"program": 0, "pair": 1, "last": 1, "operations": 1, "word": 2}
 """How far an answer may be ahead of the others, by what two questions have in common."""
 
 
@@ -224,10 +224,12 @@ def _views(program: Program, binary: bool) -> Iterator[tuple[str, ...]]:
     steps = tuple(calls(program.body))
     texts = [" ".join([call.operation, *map(str, call.words), *map(str, call.inputs)]) for call in steps]
     operations = tuple(call.operation for call in steps)
+    words = tuple(map(str, steps[-1].words))
     yield ("program", *texts)
-    yield ("last", texts[-1], *(texts[-2:-1] if binary else ()))
-    yield ("operations", *operations, *map(str, steps[-1].words))
+    yield ("last", operations[-1], *words)
+    yield ("operations", *operations, *words)
     if binary:
+        yield ("pair", *texts[-2:])
         for call in steps:
             for word in call.words:
                 yield ("word", operations[-1], call.operation, str(word))

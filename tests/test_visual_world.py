@@ -1,0 +1,452 @@
+"""The embedded world: its vocabulary, scenes, questions, detections, pictures and files."""
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from functools import cache
+
+import numpy as np
+import pytest
+
+from program_guided.errors import DataError
+from program_guided.language import print_program
+from program_guided.tasks.visual.building import hash_seed, scenes_of, write_world
+from program_guided.tasks.visual.concepts import GROUPS, VALUES, parent_of
+from program_guided.tasks.visual.detections import Detector, _direction, detect
+from program_guided.tasks.visual.domain import DOMAIN, ROWS, parse_visual, program_of, semantic_of
+from program_guided.tasks.visual.drawing import draw_scene
+from program_guided.tasks.visual.entailment import entailed_programs
+from program_guided.tasks.visual.features import ObjectFeatures
+from program_guided.tasks.visual.graph import Box, record_of, scene_of
+from program_guided.tasks.visual.metrics import evaluate
+from program_guided.tasks.visual.oracle import answer_of, execute
+from program_guided.tasks.visual.phrases import full_answer, question_text
+from program_guided.tasks.visual.questions import make_questions, possible_answers
+from program_guided.tasks.visual.records import question_record
+from program_guided.tasks.visual.release import Question, read_choices, read_questions, read_scenes
+from program_guided.tasks.visual.scenes import HEIGHT, WIDTH, sample_scene, spatial_relations
+from program_guided.tasks.visual.statistics import BLIND_VIEWS, blind_prior, describe
+from program_guided.tasks.visual.targets import dense_targets, overlap
+from program_guided.tasks.visual.templates import TEMPLATES
+from program_guided.tasks.visual.vocabulary import CLASS_OF, NAMES, RELATIONS, RULES, WORLD_VALUES
+from tests.test_visual_oracle import Reference
+
+SCENES = 600
+"""Enough for shares to be told from chance within three points."""
+
+
+@cache
+def scenes():
+    return tuple(scenes_of("train", SCENES, seed=3))
+
+
+@cache
+def asked():
+    return tuple(make_questions(scenes(), seed=4))
+
+
+def balanced():
+    return [each for each in asked() if each.balanced]
+
+
+def as_question(each):
+    return Question(each.key, each.image_id, "", each.answer, tuple(semantic_of(each.program)))
+
+
+def test_the_vocabulary_is_as_large_as_promised_and_known_to_the_oracle():
+    assert len(NAMES) == len(set(NAMES)) >= 60
+    assert len(WORLD_VALUES) >= 12
+    assert len(set(RELATIONS)) == len(RELATIONS) >= 20
+    assert all(parent_of(name) for name in NAMES)
+    assert len({parent_of(name) for name in NAMES}) >= 12
+    known = {value for values in (*VALUES.values(), *GROUPS) for value in values.split(",")}
+    assert {value for values in WORLD_VALUES.values() for value in values} <= known
+
+
+def test_every_relation_and_name_occurs():
+    names = {thing.name for scene in scenes() for thing in scene.objects.values()}
+    relations = {name for scene in scenes() for thing in scene.objects.values() for name, _ in thing.relations}
+    assert names == set(NAMES)
+    assert relations == set(RELATIONS)
+
+
+def test_a_scene_lies_inside_its_picture_with_every_side_clear():
+    for scene in scenes():
+        assert 3 <= len(scene.objects) <= 13
+        for thing in scene.objects.values():
+            x1, y1, x2, y2 = thing.box.corners
+            assert 0 <= x1 < x2 <= WIDTH
+            assert 0 <= y1 < y2 <= HEIGHT
+            assert all(abs(thing.box.centre[0] / WIDTH - third / 3) > 0.02 for third in (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("other", "attached", "expected"),
+    [
+        (Box(20, 0, 10, 10), False, {"to the left of", "near"}),
+        (Box(60, 60, 10, 10), False, {"to the left of", "above"}),
+        (Box(5, -40, 10, 10), False, {"below"}),
+        (Box(5, -4, 10, 10), False, {"in front of"}),
+        (Box(5, 4, 10, 10), False, {"behind"}),
+        (Box(5, 4, 10, 10), True, set()),
+    ],
+)
+def test_spatial_relations_of_a_box_worked_by_hand(other, attached, expected):
+    assert set(spatial_relations(Box(0, 0, 10, 10), other, attached)) == expected
+
+
+def test_relations_are_the_other_way_round_from_the_other_side():
+    inverse = {"to the left of": "to the right of", "above": "below", "in front of": "behind", "near": "near"}
+    for scene in scenes()[:100]:
+        edges = {(key, *edge) for key, thing in scene.objects.items() for edge in thing.relations}
+        for key, name, other in edges:
+            if name in inverse:
+                assert (other, inverse[name], key) in edges
+
+
+def test_relations_can_be_seen_from_boxes_and_names():
+    """A rule's anchor, measured on the boxes, tells which pairs stand in its relation."""
+    told, right, there = 0, 0, 0
+    for scene in scenes():
+        for host_key, host in scene.objects.items():
+            for guest_key, guest in scene.objects.items():
+                for rule in RULES:
+                    if CLASS_OF[host.name] in rule.hosts and CLASS_OF[guest.name] in rule.guests:
+                        x, y = guest.box.centre
+                        at = ((x - host.box.x) / host.box.width, (y - host.box.y) / host.box.height)
+                        seen = math.dist(at, rule.anchor) < 0.05
+                        subject, other = (guest_key, host_key) if rule.guest_is_subject else (host_key, guest_key)
+                        true = (rule.relation, other) in scene.objects[subject].relations
+                        told, right, there = told + seen, right + (seen and true), there + true
+    assert right / told > 0.98
+    assert right / there > 0.98
+
+
+def test_the_same_seed_gives_the_same_world_in_any_process():
+    code = (
+        "import json,hashlib\n"
+        "from program_guided.tasks.visual.scenes import sample_scene\n"
+        "from program_guided.tasks.visual.graph import record_of\n"
+        "from program_guided.tasks.visual.questions import make_questions\n"
+        "from program_guided.tasks.visual.records import question_record\n"
+        "from program_guided.tasks.visual.detections import Detector, detect\n"
+        "scenes=[sample_scene(seed) for seed in range(12)]\n"
+        "records=[record_of(s) for s in scenes]+[question_record(a) for a in make_questions(scenes,1)]\n"
+        "seen=detect(scenes[0],Detector(),5).features.tobytes()\n"
+        "print(hashlib.sha256(json.dumps(records).encode()+seen).hexdigest())\n"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(digests) == 1
+    assert record_of(sample_scene(1)) != record_of(sample_scene(2))
+
+
+def test_every_answer_is_that_of_the_slow_reference():
+    by_image = {scene.image_id: Reference(record_of(scene)) for scene in scenes()}
+    for each in asked()[:4000]:
+        last = by_image[each.image_id].run(semantic_of(each.program))[-1]
+        assert {True: "yes", False: "no"}.get(last, last) == each.answer
+
+
+def test_all_families_and_templates_are_asked():
+    assert {ROWS[call.operation].family for each in balanced() for call in each.program.body} == {
+        row.family for row in ROWS.values()
+    }
+    counts = Counter(each.template for each in balanced())
+    assert set(counts) == set(TEMPLATES)
+    assert min(counts.values()) >= 0.005 * len(balanced())
+    assert len(balanced()) >= 9 * SCENES
+
+
+def test_every_answer_is_among_the_possible_ones():
+    for each in asked():
+        assert each.answer in possible_answers(each.program)
+
+
+def test_no_answer_can_be_guessed_from_the_program():
+    questions = [as_question(each) for each in balanced()]
+    tests = [as_question(each) for each in make_questions(tuple(scenes_of("test", 200, 3)), 5) if each.balanced]
+    chance = 100 * np.mean([1 / len(possible_answers(each.program)) for each in tests])
+    for name, view in BLIND_VIEWS.items():
+        assert blind_prior(questions, tests, view) < chance + 3, name
+
+
+def test_a_blind_learner_of_words_cannot_tell_yes_from_no():
+    """Naive Bayes on the routines' words, learned on half of the yes/no questions and tried on the other."""
+    questions = [each for each in balanced() if each.answer in ("yes", "no")]
+    counts = {"yes": Counter(), "no": Counter()}
+    for each in questions[::2]:
+        counts[each.answer].update(words_of(each.program))
+    right = 0
+    for each in questions[1::2]:
+        odds = sum(math.log((counts["yes"][w] + 1) / (counts["no"][w] + 1)) for w in words_of(each.program))
+        right += (odds > 0) == (each.answer == "yes")
+    assert right / len(questions[1::2]) < 0.55
+
+
+def words_of(program):
+    return {(call.operation, at, word) for call in program.body for at, word in enumerate(("", *call.words))}
+
+
+def test_yes_and_no_are_even_for_every_last_operation():
+    votes = defaultdict(Counter)
+    for each in balanced():
+        if each.answer in ("yes", "no"):
+            votes[each.program.body[-1].operation][each.answer] += 1
+    for operation, given in votes.items():
+        assert given.total() < 40 or 0.4 < given["yes"] / given.total() < 0.6, (operation, given)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "entailed"),
+    [
+        ("select(bag); query(color)", "red", ["select(bag); verify_color([1], red)"]),
+        (
+            "select(man); relate([1], _, holding, object); query(name)",
+            "cup",
+            ["select(man); relate([1], cup, holding, object); exist([2])"],
+        ),
+        (
+            "select(bag); choose(open, closed)",
+            "open",
+            ["select(bag); verify([1], closed)", "select(bag); verify([1], open)"],
+        ),
+        ("select(bag); filter_color(red); exist()", "yes", ["select(bag); exist([1])"]),
+        ("select(bag); filter_color(red); exist()", "no", []),
+        (
+            "select(bag); exist(); select(cup); exist(); and([2], [4])",
+            "yes",
+            ["select(bag); exist([1])", "select(cup); exist([1])"],
+        ),
+        ("select(bag); exist(); select(cup); exist(); and([2], [4])", "no", []),
+        ("select(bag); select(cup); common()", "shape", ["select(bag); select(cup); same_shape([1], [2])"]),
+        (
+            "select(food); select(food); choose_healthier([1], [2])",
+            "apple",
+            ["select(food); select(food); choose_less_healthy([1], [2])"],
+        ),
+    ],
+)
+def test_what_an_answer_entails(text, answer, entailed):
+    programs = entailed_programs(parse_visual(text.replace("; ", "\n")), answer)
+    assert sorted(print_program(each, DOMAIN).strip().replace("\n", "; ") for each in programs) == entailed
+
+
+def test_entailed_questions_are_there_and_their_answers_agree():
+    every = {each.key: each for each in asked()}
+    assert len(every) == len(asked())
+    with_entailed = [each for each in balanced() if len(each.entailed) > 1]
+    assert len(with_entailed) > 0.3 * len(balanced())
+    for each in with_entailed:
+        assert each.key in each.entailed
+        for other in (every[key] for key in each.entailed):
+            assert other.image_id == each.image_id
+        if each.program.body[-1].operation == "query" and each.program.body[-1].words != ("name",):
+            assert all(every[key].answer == "yes" for key in each.entailed if key != each.key)
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("select(bag); filter_color(red); exist()", "Is there a red bag in the picture?"),
+        ("select(apple); exist()", "Is there an apple in the picture?"),
+        ("select(fries); exist()", "Is there a portion of fries in the picture?"),
+        (
+            "select(man); relate(shirt, wearing, object); query(color)",
+            "What is the color of the shirt that the man is wearing?",
+        ),
+        (
+            "select(shirt); relate(_, wearing, subject); query(name)",
+            "What is the name of the thing that is wearing the shirt?",
+        ),
+        (
+            "select(furniture); filter_size(not(large)); query(name)",
+            "What is the name of the piece of furniture that is not large?",
+        ),
+        ("select(bag); filter_hposition(left); verify_color(red)", "Is the bag on the left red?"),
+        ("select(bag); choose_rel(cup, above, below, subject)", "Is the cup above or below the bag?"),
+        ("select(scene); query(weather)", "How is the weather?"),
+        ("select(scene); choose_location(indoors, outdoors)", "Is it indoors or outdoors?"),
+        ("select(bag); select(cup); choose_larger()", "Which is larger, the bag or the cup?"),
+        ("select(bag); select(cup); common()", "What do the bag and the cup have in common?"),
+        ("select(bag); select(cup); different_color()", "Is it so that the bag and the cup have a different color?"),
+        ("select(animal); same(type)", "Is it so that the type of every animal is the same?"),
+        ("select(bag); verify_rel(cup, near, object)", "Is it so that the bag is near a cup?"),
+        (
+            "select(bag); exist(); select(cup); verify_color(red); or([2], [4])",
+            "Is it so that there is a bag in the picture or the cup is red?",
+        ),
+        (
+            "select(bag); relate(cup, same color, either); choose_name(cup, bowl)",
+            "Is the cup of the same color as the bag a bowl or a cup?",
+        ),
+    ],
+)
+def test_a_program_in_english(text, question):
+    assert question_text(parse_visual(text.replace("; ", "\n"))) == question
+
+
+def test_every_question_has_words_and_a_full_answer():
+    for each in asked():
+        text = question_text(each.program)
+        assert re.fullmatch(r"[A-Z][a-z, ]+\?", text), text
+        assert full_answer(each.program, each.answer).endswith(".")
+
+
+def test_a_perfect_detector_finds_every_object_where_it_is():
+    scene = scenes()[0]
+    perfect = Detector(noise=0, misses=0, doubles=0, clutter=0, jitter=0)
+    found = detect(scene, perfect, seed=1)
+    truth = np.array([thing.box.corners for thing in scene.objects.values()])
+    overlaps = overlap(truth, found.boxes)
+    assert found.features.shape == (len(truth), 2048)
+    assert (np.sort(overlaps.max(1)) == 1).all()
+    for thing, row in zip(scene.objects.values(), overlaps.argmax(1), strict=True):
+        names = np.array([_direction(name, 2048) for name in NAMES])
+        assert NAMES[int((names @ found.features[row]).argmax())] == thing.name
+
+
+def test_noise_misses_doubles_and_clutter_are_adjustable():
+    scene = scenes()[0]
+    count = len(scene.objects)
+    assert len(detect(scene, Detector(misses=1, clutter=0), 1).boxes) == 0
+    assert len(detect(scene, Detector(misses=0, doubles=1, clutter=0), 1).boxes) == 2 * count
+    assert len(detect(scene, Detector(misses=0, doubles=1, most=5), 1).boxes) == 5
+    assert detect(scene, Detector(dimension=64), 1).features.shape[1] == 64
+    quiet, loud = (detect(scene, Detector(noise=noise, misses=0, doubles=0, clutter=0), 1) for noise in (0.0, 2.0))
+    lengths = np.linalg.norm(loud.features - quiet.features, axis=1)
+    np.testing.assert_allclose(lengths, 2, rtol=0.1)
+
+
+def test_detections_of_the_usual_detector_supervise_nearly_all_steps():
+    known, steps = 0, 0
+    for scene in scenes()[:60]:
+        found = detect(scene, Detector(dimension=8), hash_seed(0, int(scene.image_id)))
+        for each in (each for each in asked() if each.image_id == scene.image_id):
+            if each.program.body[0].words != ("scene",):
+                targets = dense_targets(each.results, scene, found.boxes)
+                known, steps = known + targets.supervised.sum(), steps + len(targets.supervised)
+                assert np.allclose(targets.objects.sum(1)[targets.objects.any(1)], 1)
+    assert known / steps > 0.97
+
+
+def test_a_picture_shows_its_scene_and_marks_what_is_asked():
+    scene = scenes()[0]
+    plain, marked = draw_scene(scene, legend=False), draw_scene(scene, marked=list(scene.objects)[:1], legend=False)
+    assert plain.size == (WIDTH, HEIGHT)
+    assert plain.tobytes() != marked.tobytes()
+    assert draw_scene(scene).width > WIDTH
+    assert draw_scene(scene_of({"width": 50, "height": 40, "objects": {}}, "0"), legend=False).size == (50, 40)
+
+
+@pytest.fixture(name="world", scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("world")
+    write_world(folder, {"train": 24, "val": 6, "test": 6}, seed=9)
+    return folder
+
+
+def test_the_written_world_is_read_by_the_reader_of_the_release(world):
+    every = {question.key: question for question in read_questions(world / "train_all_questions")}
+    kept = {question.key: question for question in read_questions(world / "train_balanced_questions.json")}
+    graphs = {scene.image_id: scene for scene in read_scenes(world / "train_sceneGraphs.json")}
+    choices = dict(read_choices(world / "train_choices.json"))
+    assert {key for key, question in every.items() if question.is_balanced} == set(kept)
+    assert len(graphs) == 24
+    assert set(choices) == set(every)
+    assert list(graphs.values()) == list(scenes_of("train", 24, 9))
+    for question in every.values():
+        assert answer_of(execute(question.program, graphs[question.image_id])) == question.answer
+        assert question.answer in choices[question.key].plausible <= choices[question.key].valid
+        assert set(question.entailed) <= set(every)
+    with ObjectFeatures(world / "objects") as features:
+        assert len(features.image_ids) == 36
+        for image_id, scene in graphs.items():
+            found = features.read(image_id)
+            expected = detect(scene, Detector(), hash_seed(10, int(image_id)))
+            np.testing.assert_array_equal(found.boxes, expected.boxes)
+            np.testing.assert_allclose(found.features, expected.features, atol=2e-3)
+            assert (found.width, found.height) == (WIDTH, HEIGHT)
+
+
+def test_no_picture_is_in_two_splits_and_nothing_is_left_half_written(world):
+    ids = [
+        scene.image_id
+        for split in ("train", "val", "test")
+        for scene in read_scenes(world / f"{split}_sceneGraphs.json")
+    ]
+    assert len(ids) == len(set(ids)) == 36
+    assert not list(world.rglob("*.tmp"))
+
+
+def test_right_answers_score_full_marks_on_the_written_world(world):
+    questions = {question.key: question for question in read_questions(world / "test_all_questions.json")}
+    choices = dict(read_choices(world / "test_choices.json"))
+    scores = evaluate(questions, {key: str(question.answer) for key, question in questions.items()}, choices)
+    for name in ("accuracy", "binary", "open", "consistency", "validity", "plausibility"):
+        assert scores[name] == 100, name
+    assert scores["distribution"] == 0
+    assert set(scores["structural"]) == {"query", "verify", "choose", "logical", "compare"}
+    assert set(scores["semantic"]) == {"obj", "attr", "rel", "cat", "global"}
+
+
+def test_statistics_tell_sizes_and_the_blind_prior(world):
+    train, test = (list(read_questions(world / f"{split}_balanced_questions.json")) for split in ("train", "test"))
+    figures = describe(train, test)
+    assert figures["train"]["images"] == 24
+    assert figures["test"]["questions"] == len(test)
+    assert set(figures["blind_prior"]) == set(BLIND_VIEWS)
+    json.dumps(figures)
+
+
+def test_a_blind_prior_worked_by_hand():
+    def question(key, answer, text):
+        return Question(key, "1", "", answer, tuple(semantic_of(parse_visual(text.replace("; ", "\n")))))
+
+    train = [
+        question("1", "yes", "select(bag); exist()"),
+        question("2", "yes", "select(bag); exist()"),
+        question("3", "no", "select(cup); exist()"),
+        question("4", "red", "select(cup); query(color)"),
+    ]
+    test = [
+        question("5", "no", "select(cup); exist()"),
+        question("6", "yes", "select(pan); exist()"),
+        question("7", "red", "select(pan); query(color)"),
+        question("8", "blue", "select(pan); query(color)"),
+    ]
+    # majority says yes: 6; the last operation says yes, yes, red, red: 6 and 7; the program knows 5 as well
+    assert blind_prior(train, test, BLIND_VIEWS["majority"]) == 25
+    assert blind_prior(train, test, BLIND_VIEWS["last operation"]) == 50
+    assert blind_prior(train, test, BLIND_VIEWS["whole program"]) == 75
+
+
+def test_a_world_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot be written"):
+        write_world(tmp_path / "file", {"val": 1}, 0)
+
+
+def test_records_have_the_fields_of_the_release():
+    record = question_record(balanced()[0])
+    fields = "semantic semanticStr question imageId answer fullAnswer isBalanced groups entailed equivalent types"
+    assert set(record) == {*fields.split(), "annotations"}
+    assert program_of(record["semantic"]) == balanced()[0].program
+    brackets = [step["argument"] for each in balanced()[:50] for step in question_record(each)["semantic"]]
+    assert any(re.search(r" \(\d", argument) for argument in brackets)
+    assert any("(-)" in argument for argument in brackets)
+
+
+def test_compared_things_are_never_named():
+    compared = [each for each in balanced() if each.template == "comparativeChoose"]
+    assert compared
+    for each in compared:
+        assert each.answer not in {word for call in each.program.body for word in call.words}
