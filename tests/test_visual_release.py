@@ -10,7 +10,7 @@ from program_guided.errors import DataError
 from program_guided.tasks.visual import streaming
 from program_guided.tasks.visual.features import ObjectFeatures, SpatialFeatures
 from program_guided.tasks.visual.graph import record_of
-from program_guided.tasks.visual.release import read_choices, read_questions, read_scenes
+from program_guided.tasks.visual.release import read_choices, read_predictions, read_questions, read_scenes
 from program_guided.tasks.visual.streaming import stream_records
 from tests.test_visual_data import real_folder, real_json
 
@@ -146,6 +146,26 @@ def test_choices_are_sets_and_a_bad_one_is_named(tmp_path):
         list(read_choices(path))
     ((key, choices),) = read_choices(path, lambda error: None)
     assert (key, choices.valid, choices.plausible) == ("1", {"a", "b"}, {"a"})
+
+
+def test_predictions_are_read_and_what_is_wrong_with_them_is_named(tmp_path):
+    path = write(tmp_path / "predictions.json", [{"questionId": "1", "prediction": "yes"}] * 2)
+    assert read_predictions(path) == {"1": "yes"}
+    two = [{"questionId": "1", "prediction": "yes"}, {"questionId": "1", "prediction": "no"}]
+    for value, message in [
+        ({"1": "yes"}, "expected a list of predictions"),
+        (two, "question '1' has two predictions"),
+        ([{"questionId": "1"}], "prediction 0: 'prediction' is missing"),
+        ([{"questionId": 1, "prediction": "yes"}], "prediction 0: 'questionId' must be a text"),
+        (["yes"], "prediction 0: is not an object of fields"),
+    ]:
+        with pytest.raises(DataError, match=message):
+            read_predictions(write(path, value))
+    path.write_text("[", "utf-8")
+    with pytest.raises(DataError, match="predictions.json: is cut off or damaged"):
+        read_predictions(path)
+    with pytest.raises(DataError, match="cannot be read"):
+        read_predictions(tmp_path / "absent.json")
 
 
 def test_a_missing_or_cut_off_or_foreign_file_is_named(tmp_path):

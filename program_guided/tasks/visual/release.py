@@ -9,6 +9,7 @@ handed to `on_bad` and left out. Features are read by `features.py`.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,7 +23,16 @@ from program_guided.tasks.visual.domain import program_of
 from program_guided.tasks.visual.graph import Scene, scene_of
 from program_guided.tasks.visual.streaming import stream_records
 
-__all__ = ["CHUNKS", "Choices", "Question", "chunk_paths", "read_choices", "read_questions", "read_scenes"]
+__all__ = [
+    "CHUNKS",
+    "Choices",
+    "Question",
+    "chunk_paths",
+    "read_choices",
+    "read_predictions",
+    "read_questions",
+    "read_scenes",
+]
 
 CHUNKS = 10
 """Files in the folder `train_all_questions`."""
@@ -81,6 +91,27 @@ def read_scenes(path: Path, on_bad: OnBad | None = None) -> Iterator[Scene]:
 def read_choices(path: Path, on_bad: OnBad | None = None) -> Iterator[tuple[str, Choices]]:
     """(question, its choices) of a file."""
     return _read(path, "question", _choices, on_bad)
+
+
+def read_predictions(path: Path) -> dict[str, str]:
+    """Answers to be evaluated: a list of `{"questionId", "prediction"}`."""
+    try:
+        listed = json.loads(path.read_bytes())
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); is the path right?") from None
+    except ValueError as error:
+        raise DataError(f"{path}: is cut off or damaged ({error})") from None
+    if not isinstance(listed, list):
+        raise DataError(f"{path}: expected a list of predictions")
+    predictions: dict[str, str] = {}
+    for number, record in enumerate(listed):
+        try:
+            key, answer = _get(record, "questionId", str), _get(record, "prediction", str)
+        except DataError as error:
+            raise DataError(f"{path}: prediction {number}: {error}") from None
+        if predictions.setdefault(key, answer) != answer:
+            raise DataError(f"{path}: question {quote(key)} has two predictions")
+    return predictions
 
 
 def chunk_paths(folder: Path) -> list[Path]:
