@@ -20,6 +20,7 @@ __all__ = ["Evaluate", "print_completion"]
 
 PAPER = {"test": 99.1, "longer": 94.4, "complex": 96.3}
 """ProTo with dense supervision, in the paper's table."""
+PAPER_SIDES = (5, 8)
 LONG_PROGRAMS = 100
 """Programs made for --tokens."""
 
@@ -37,7 +38,7 @@ class Evaluate:
     """Instead of splits: 100 programs of about this many tokens."""
     worlds: int = 1
     """Worlds to run each program in."""
-    sides: tuple[int, int] = (5, 8)
+    sides: tuple[int, int] = PAPER_SIDES
     """Smallest and largest side of the maps, up to 12; the paper's are 5 to 8."""
     sample: bool = False
     """Let executors act by chance, as their probabilities say, instead of greedily."""
@@ -177,16 +178,17 @@ def print_completion(figures: Mapping[str, Any]) -> None:
     for heading in ("split", "agent", "programs", "finished %", "paper's ProTo", "steps", *failures):
         justify: Literal["left", "right"] = "left" if heading in ("split", "agent") else "right"
         table.add_column(heading.replace(" ", "\n"), justify=justify, no_wrap=True)
+    paper_s = PAPER if tuple(figures["sides"]) == PAPER_SIDES else {}
     for name, agent in figures["agents"].items():
         for split, found in agent["splits"].items():
-            paper = f"{PAPER.get(split, '')}" if agent["training"] else ""
+            paper = f"{paper_s.get(split, '')}" if agent["training"] else ""
             numbers = (str(found["programs"]), f"{found['completion']:.1f}", paper)
             reasons = (str(found["outcomes"].get(failure, "")) for failure in failures)
             table.add_row(split, Path(name).name, *numbers, f"{found['mean_steps']:.1f}", *reasons)
     for kind, splits in figures["means"].items():
         for split, mean in splits.items():
-            label = f"mean of {len(mean['seeds'])}: {kind}"
-            table.add_row(split, label, "", f"{mean['completion']:.2f}", f"{PAPER.get(split, '')}", "")
+            label = f"{kind.split(',')[0]}, {len(mean['seeds'])} seeds"
+            table.add_row(split, label, "", f"{mean['completion']:.2f}", f"{paper_s.get(split, '')}", "")
     Console().print(table)
 
 

@@ -12,20 +12,15 @@ more worlds act greedily, since greedy steps that go in circles are what sampled
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from program_guided.learning.execution import Execution
+from program_guided.learning.learner import Learner
 from program_guided.learning.settings import DenseSettings
-from program_guided.models.executor import Executor
-from program_guided.tasks.minecraft.batch import Batch, Entry
-from program_guided.tasks.minecraft.rules import Outcome
 
 __all__ = ["DenseTraining", "dense_loss", "squared_loss"]
 
@@ -51,74 +46,19 @@ def squared_loss(logits: Tensor, best: Tensor) -> Tensor:
 LOSSES: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {"cross-entropy": dense_loss, "l2": squared_loss}
 
 
-class DenseTraining:
-    """A training that can be stepped, and taken up again from its `state`.
-
-    `share` is this process's number and how many there are; `agree` averages a tensor over them in place.
-    """
-
-    def __init__(
-        self,
-        model: Executor,
-        entries: Sequence[Entry],
-        settings: DenseSettings,
-        seed: int,
-        share: tuple[int, int] = (0, 1),
-        agree: Callable[[Tensor], Tensor] = lambda tensor: tensor,
-    ) -> None:
-        number, processes = share
-        settings.check(processes)
-        self.model, self.average = model, copy.deepcopy(model)
-        self.settings, self.done, self._agree = settings, 0, agree
-        self.batch = Batch(entries, settings.worlds // processes, variants=settings.variants)
-        own_seed = seed + (number << 32)
-        self.batch.seed(own_seed)
-        self.batch.reset()
-        self._numpy, self._torch = np.random.default_rng(own_seed), torch.Generator().manual_seed(own_seed)
-        self.execution = Execution(model, self.batch, shifts=self._torch)
-        self.optimizer = torch.optim.AdamW(
-            model.parameters(), settings.rate, betas=(0.9, 0.98), weight_decay=settings.decay
-        )
+class DenseTraining(Learner[DenseSettings]):
+    """A training that can be stepped, and taken up again from its `state`."""
 
     def step(self) -> float:
         """Update the weights, step the worlds; the loss (not a number if the training has broken down)."""
         best, _ = self.batch.best_actions()
         logits, rows = self.execution.infer()
         loss = LOSSES[self.settings.loss](logits, torch.from_numpy(best).to(logits.device))
-        mean = self._update(loss)
+        mean = self.descend(loss)
         if math.isfinite(mean):
             self._act(best, logits.detach().softmax(dim=1).cpu(), rows)
             self.done += 1
         return mean
-
-    def _update(self, loss: Tensor) -> float:
-        """One step of the optimizer along the mean gradient of all processes; their mean loss."""
-        settings = self.settings
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        used = [parameter for parameter in self.model.parameters() if parameter.grad is not None]
-        flat = torch.cat([loss.detach()[None], *(parameter.grad.flatten() for parameter in used)])  # type: ignore[union-attr]
-        flat = self._agree(flat)
-        if not bool(flat.isfinite().all()):
-            return math.nan
-        gradients = torch.split(flat[1:], [parameter.numel() for parameter in used])
-        for parameter, gradient in zip(used, gradients, strict=True):
-            parameter.grad = gradient.view_as(parameter)
-        torch.nn.utils.clip_grad_norm_(used, settings.clip)
-        warm = min(1.0, (self.done + 1) / settings.warm_up)
-        for group in self.optimizer.param_groups:
-            group["lr"] = settings.rate * warm * 0.5 * (1 + math.cos(math.pi * self.done / settings.steps))
-        self.optimizer.step()
-        self._follow(min(settings.average, (self.done + 1) / (self.done + 10)))
-        return float(flat[0])
-
-    @torch.no_grad()
-    def _follow(self, share: float) -> None:
-        """Move the average a little towards the model."""
-        kept: list[Tensor] = list(self.average.parameters())
-        latest: list[Tensor] = list(self.model.parameters())
-        torch._foreach_mul_(kept, share)
-        torch._foreach_add_(kept, latest, alpha=1 - share)
 
     def _act(self, best: np.ndarray, probabilities: Tensor, rows: Tensor) -> None:
         count = self.batch.count
@@ -130,35 +70,4 @@ class DenseTraining:
             left = max(0.0, 1 - self.done / (GUIDED_FOR * self.settings.steps))
             led = self._numpy.random(count) < self.settings.guided * left
         planned = (self._numpy.random(best.shape) * best).argmax(axis=1)
-        self.execution.keep(rows)
-        over = self.batch.outcome != Outcome.RUNNING
-        self.batch.step_or_reset(np.where(led, planned, actions.numpy()))
-        self.execution.forget(over)
-
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """What the rest of the training depends on besides the weights: this process's tensors, and its numbers."""
-        tensors = {f"worlds.{name}": torch.from_numpy(array) for name, array in _storable(self.batch.state()).items()}
-        longest = int(self.batch.programs.size.max())
-        tensors |= {"results": self.execution.results[:, :longest].cpu(), "random": self._torch.get_state()}
-        if self.execution.shift is not None:
-            tensors["shift"] = self.execution.shift.cpu()
-        return tensors, {"done": self.done, "numpy": self._numpy.bit_generator.state}
-
-    def restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
-        """Go on from a `state`."""
-        self.done = int(numbers["done"])
-        self._numpy.bit_generator.state = numbers["numpy"]
-        self._torch.set_state(tensors["random"])
-        worlds = self.batch.state()
-        stored = {name: tensors[f"worlds.{name}"].numpy().view(array.dtype) for name, array in worlds.items()}
-        self.batch.restore(stored)
-        self.execution.results.zero_()
-        results = tensors["results"]
-        self.execution.results[:, : results.shape[1]] = results.to(self.execution.device)
-        if self.execution.shift is not None:
-            self.execution.shift.copy_(tensors["shift"])
-
-
-def _storable(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Unsigned whole numbers, which torch hardly knows, as signed ones of the same bits."""
-    return {name: array.view(np.int64) if array.dtype == np.uint64 else array for name, array in arrays.items()}
+        self.walk(np.where(led, planned, actions.numpy()), rows)

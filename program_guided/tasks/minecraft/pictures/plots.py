@@ -19,6 +19,8 @@ __all__ = ["plot_splits", "plot_trainings"]
 
 PANELS = (("tokens", 5), ("routines", 1), ("control_flows", 1), ("plan_steps", 5))
 """What is plotted, and how many values a bar gathers."""
+LEAST_FAILED = 0.25
+"""% that is drawn where none failed: the scale has no 0."""
 
 
 def plot_splits(splits: dict[str, Any], path: Path) -> None:
@@ -50,7 +52,7 @@ def plot_splits(splits: dict[str, Any], path: Path) -> None:
 
 
 def plot_trainings(curves: Mapping[str, Sequence[Mapping[str, float]]], path: Path) -> None:
-    """Completion of held-out programs against training time; names that begin alike (up to a comma) share a colour."""
+    """Held-out programs that fail, against training time; names that begin alike (up to a comma) share a colour."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -62,15 +64,19 @@ def plot_trainings(curves: Mapping[str, Sequence[Mapping[str, float]]], path: Pa
         kind = name.split(",")[0]
         new = kind not in colours
         colour = colours.setdefault(kind, f"C{len(colours)}")
-        minutes, finished = [each["seconds"] / 60 for each in curve], [each["completion"] for each in curve]
-        panel.plot(minutes, finished, color=colour, alpha=0.8, linewidth=1.2, label=kind if new else None)
+        minutes = [each["seconds"] / 60 for each in curve]
+        failed = [max(LEAST_FAILED, 100 - each["completion"]) for each in curve]
+        panel.semilogy(minutes, failed, color=colour, alpha=0.8, linewidth=1.2, label=kind if new else None)
     panel.set_xlabel("minutes of training")
     panel.set_ylabel("% of held-out programs finished")
-    panel.set_ylim(0, 101)
+    panel.set_ylim(100, LEAST_FAILED * 0.9)
+    marks = (0, 50, 80, 90, 95, 98, 99, 99.5)
+    panel.set_yticks([100 - mark for mark in marks], [f"{mark:g}" for mark in marks], minor=False)
+    panel.set_yticks([], minor=True)
     panel.set_xlim(left=0)
     panel.grid(alpha=0.25)
     panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(frameon=False, loc="lower right")
+    panel.legend(frameon=False, loc="upper right")
     _save(figure, path)
 
 
