@@ -22,6 +22,12 @@ from tests.test_visual_data import real_json
 FORMS = [
     ("select", [], "mirror (2672975)", "mirror"),
     ("select", [], "dishwasher (-) ", "dishwasher"),
+    ("select", [], "mirror(12, 3)", "mirror"),
+    ("select", [], "mirror(-)", "mirror"),
+    ("select", [], "women's t-shirt (4)", "women's t-shirt"),
+    ("relate", [0], "_,same shape,_ (4)", "_,same shape,_"),
+    ("verify rel", [0], "girl,looking at,o (-) ", "girl,looking at,o"),
+    ("filter hposition", [0], "not(left)", "not(left)"),
     ("select", [], "scene", "scene"),
     ("select", [], "this (381558)", "this"),
     ("select", [], "person (1,2)", "person"),

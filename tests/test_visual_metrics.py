@@ -55,6 +55,8 @@ def test_accuracy_counts_balanced_questions_only(scores):
 def test_open_is_query_and_binary_is_all_else(scores):
     assert scores["open"] == pytest.approx(100 * 2 / 3)
     assert scores["binary"] == 0
+    # of verify (d) and compare (h), h is now right
+    assert evaluate(QUESTIONS, PREDICTIONS | {"h": "color"})["binary"] == pytest.approx(50)
 
 
 def test_consistency_is_over_what_right_answers_entail(scores):

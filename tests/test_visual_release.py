@@ -126,6 +126,7 @@ def test_a_bad_question_is_named_with_path_and_key_or_left_out_and_told(tmp_path
     [
         ([], "expected 'width', 'height' and 'objects'"),
         ({"width": 1, "height": 1}, "'objects' is missing"),
+        (SCENE | {"weather": 3}, "'location' and 'weather' must be texts"),
         (SCENE | {"width": 0}, "'width' and 'height' must be numbers above 0"),
         (SCENE | {"objects": {"7": {"name": "bag"}}}, "object '7': 'x' is missing"),
         (SCENE | {"objects": {"7": SCENE["objects"]["7"]}}, "object '7' has a relation to '8', which is not there"),

@@ -21,7 +21,7 @@ from program_guided.tasks.visual.domain import DOMAIN, ROWS, parse_visual, progr
 from program_guided.tasks.visual.drawing import draw_scene
 from program_guided.tasks.visual.entailment import entailed_programs
 from program_guided.tasks.visual.features import ObjectFeatures
-from program_guided.tasks.visual.graph import Box, record_of, scene_of
+from program_guided.tasks.visual.graph import Box, Scene, SceneObject, record_of, scene_of
 from program_guided.tasks.visual.metrics import evaluate
 from program_guided.tasks.visual.oracle import answer_of, execute
 from program_guided.tasks.visual.phrases import full_answer, question_text
@@ -32,11 +32,22 @@ from program_guided.tasks.visual.scenes import HEIGHT, WIDTH, sample_scene, spat
 from program_guided.tasks.visual.statistics import BLIND_VIEWS, blind_prior, describe
 from program_guided.tasks.visual.targets import dense_targets, overlap
 from program_guided.tasks.visual.templates import TEMPLATES
-from program_guided.tasks.visual.vocabulary import CLASS_OF, NAMES, RELATIONS, RULES, WORLD_VALUES
+from program_guided.tasks.visual.vocabulary import (
+    CLASS_OF,
+    CLASSES,
+    LOCATIONS,
+    NAMES,
+    PLACES,
+    RELATIONS,
+    RULES,
+    WEATHERS,
+    WORLD_VALUES,
+)
 from tests.test_visual_oracle import Reference
 
 SCENES = 600
 """Enough for shares to be told from chance within three points."""
+SCENES_READ_OFF = 40
 
 
 @cache
@@ -205,6 +216,17 @@ def test_yes_and_no_are_even_for_every_last_operation():
         assert given.total() < 40 or 0.4 < given["yes"] / given.total() < 0.6, (operation, given)
 
 
+def test_the_means_one_thing_and_every_means_several():
+    for each in balanced():
+        for call in each.program.body:
+            row = ROWS[call.operation]
+            given = [each.results[number].value for number in call.inputs]
+            if row.operation.inputs[:1] == ("Objects",) and row.family not in ("relate", "filter", "exist"):
+                several = row.family in ("same", "different") and not row.category
+                assert all(len(ids) > 1 if several else len(ids) == 1 for ids in given), each
+                assert len(given) == 1 or given[0] != given[1]
+
+
 @pytest.mark.parametrize(
     ("text", "answer", "entailed"),
     [
@@ -336,6 +358,59 @@ def test_detections_of_the_usual_detector_supervise_nearly_all_steps():
                 known, steps = known + targets.supervised.sum(), steps + len(targets.supervised)
                 assert np.allclose(targets.objects.sum(1)[targets.objects.any(1)], 1)
     assert known / steps > 0.97
+
+
+def read_off(found):
+    """A scene graph made of detections alone: words by the nearest direction, relations by where boxes stand."""
+    kept = []
+    for feature, box in zip(found.features, found.boxes, strict=True):
+        scores = {name: float(feature @ _direction(name, 2048)) for name in NAMES}
+        name = max(scores, key=scores.get)
+        again = any(name == other and overlap(box[None], seen[None])[0, 0] > 0.5 for other, _, seen in kept)
+        if scores[name] > 0.5 and not again:
+            kept.append((name, feature, box))
+    boxes = [Box(*map(float, (box[0], box[1], box[2] - box[0], box[3] - box[1]))) for _, _, box in kept]
+    objects = {}
+    for number, (name, feature, _) in enumerate(kept):
+        attributes = [nearest(feature, WORLD_VALUES[category]) for category in CLASSES[CLASS_OF[name]].categories]
+        edges = [
+            (word, str(at))
+            for at in range(len(kept))
+            if at != number
+            for word in seen_relations(number, at, kept, boxes)
+        ]
+        objects[str(number)] = SceneObject(name, boxes[number], tuple(attributes), tuple(edges))
+    surroundings = found.features.mean(0)
+    location = nearest(surroundings, (*LOCATIONS, *PLACES))
+    return Scene("", found.width, found.height, objects, location, nearest(surroundings, WEATHERS))
+
+
+def nearest(feature, words):
+    return max(words, key=lambda word: float(feature @ _direction(word, 2048)))
+
+
+def seen_relations(number, at, kept, boxes):
+    names, attached = [], False
+    for rule in RULES:
+        for guest, host in ((number, at), (at, number)):
+            fits = CLASS_OF[kept[host][0]] in rule.hosts and CLASS_OF[kept[guest][0]] in rule.guests
+            x, y = boxes[guest].centre
+            place = ((x - boxes[host].x) / boxes[host].width, (y - boxes[host].y) / boxes[host].height)
+            if fits and math.dist(place, rule.anchor) < 0.2:
+                attached = True
+                names += [rule.relation] if (guest == number) == rule.guest_is_subject else []
+    return [*names, *spatial_relations(boxes[number], boxes[at], attached)]
+
+
+def test_what_is_asked_can_be_seen_in_the_detections():
+    """A reader of detections without learning, at the usual noise: what a learned one may hope for."""
+    right, total = 0, 0
+    for scene in scenes()[:SCENES_READ_OFF]:
+        seen = read_off(detect(scene, Detector(), hash_seed(0, int(scene.image_id))))
+        for each in (each for each in balanced() if each.image_id == scene.image_id):
+            right += answer_of(execute(each.program, seen)) == each.answer
+            total += 1
+    assert right / total > 0.9, right / total
 
 
 def test_a_picture_shows_its_scene_and_marks_what_is_asked():

@@ -43,7 +43,7 @@ class Detector:
     """How often it is found twice."""
     clutter: int = 4
     """The most boxes around nothing."""
-    jitter: float = 0.03
+    jitter: float = 0.015
     """How far an edge is off, in sides of the box."""
     dimension: int = DIMENSION
     most: int = MOST_DETECTED

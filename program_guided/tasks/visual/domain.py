@@ -189,7 +189,8 @@ _BY_RELEASE_NAME = {row.release_name: row for row in ROWS.values()}
 
 DOMAIN = Domain("visual", version=1, operations=tuple(row.operation for row in ROWS.values()))
 
-_BRACKETS = re.compile(r"\s+\([^()]*\)\s*$")
+_BRACKETS = re.compile(r"(?:\s+\([^()]*\)|\s*\((?:-|[\d,\s]+)\))\s*$")
+"""Ids behind an argument, also where the space before them is missing; `not(large)` is none."""
 _NEGATION = re.compile(r"not\((.+)\)")
 
 

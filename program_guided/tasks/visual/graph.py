@@ -73,11 +73,14 @@ def scene_of(record: Any, image_id: str) -> Scene:
         raise DataError(f"expected 'width', 'height' and 'objects' ({_reason(error)})") from None
     if not (_is_number(width) and _is_number(height) and width > 0 and height > 0):
         raise DataError("'width' and 'height' must be numbers above 0")
+    where = {name: record.get(name) for name in ("location", "weather")}
+    if not all(value is None or isinstance(value, str) for value in where.values()):
+        raise DataError("'location' and 'weather' must be texts")
     for key, thing in objects.items():
         missing = next((other for _, other in thing.relations if other not in objects), None)
         if missing is not None:
             raise DataError(f"object {quote(key)} has a relation to {quote(missing)}, which is not there")
-    return Scene(image_id, int(width), int(height), objects, record.get("location"), record.get("weather"))
+    return Scene(image_id, int(width), int(height), objects, **where)
 
 
 def record_of(scene: Scene) -> dict[str, Any]:
