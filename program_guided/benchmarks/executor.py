@@ -97,13 +97,13 @@ def _by_length(form: Any, seconds: float) -> dict[str, dict[str, float]]:
         given = (grid, words, results, pointed, (pointed - 1)[..., None])
         found["pointed row"][str(length)] = 1e3 * _seconds(_quietly(model, given), seconds)
         if length <= LENGTHS[1]:
-            full = torch.no_grad()(lambda given=given: model.full(*given))
+            full = torch.inference_mode()(lambda given=given: model.full(*given))
             found["all rows"][str(length)] = 1e3 * _seconds(full, seconds)
     return found
 
 
 def _quietly(model: Executor, given: tuple[Any, ...]) -> Callable[[], object]:
-    return torch.no_grad()(lambda: model.decode(model(*given), "Action"))
+    return torch.inference_mode()(lambda: model.decode(model(*given), "Action"))
 
 
 def _shortcuts(seconds: float) -> dict[str, dict[str, float]]:
@@ -151,7 +151,7 @@ def _speeds(seconds: float) -> dict[str, dict[str, dict[str, float]]]:
             "decoder, pointed routine": Decoder(batch, alone=True),
         }
         for name, model in models.items():
-            forward = count / _seconds(torch.no_grad()(model), seconds)
+            forward = count / _seconds(torch.inference_mode()(model), seconds)
             both = count / _seconds(_and_back(model), seconds)
             found.setdefault(name, {})[str(count)] = {"forward": forward, "forward and backward": both}
     return found

@@ -56,7 +56,7 @@ class ExecutorAgent:
         batch = world_of({"program": program, "map": map, "inventory": inventory}, seed)
         return list(execution(batch, self))
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def act(self, batch: Batch) -> NDArray[np.int64]:
         """An action in every world of the batch that still runs (0 in the others).
 

@@ -12,6 +12,7 @@ around walls and rivers (`propagation.py`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -91,13 +92,25 @@ class Cells(nn.Module):
 
     def index(self, grid: Grid) -> Tensor:
         """(batch, cells, 3 or 4) rows of the table; -1 where there is no cell."""
-        side, kinds = grid.side, self.sizes.kinds
-        row, column = torch.cartesian_prod(*[torch.arange(side, device=grid.kinds.device)] * 2).T
-        parts = [grid.kinds.long(), (kinds + row).expand_as(grid.kinds), (kinds + side + column).expand_as(grid.kinds)]
+        side, first = grid.side, self.sizes.kinds
+        places = _places(side, grid.kinds.device)
+        kinds = grid.kinds[..., None].to(torch.int16)
+        parts = [
+            kinds,
+            (places + torch.tensor([first, first + side], device=places.device))
+            .to(torch.int16)
+            .expand(len(kinds), -1, -1),
+        ]
         if self.offsets:
-            down, right = (place - grid.agent[:, i, None] + side - 1 for i, place in enumerate((row, column)))
-            parts.append(kinds + 2 * side + down * (2 * side - 1) + right)
-        return torch.stack(parts, dim=2).masked_fill((grid.kinds == 0)[..., None], -1).to(torch.int16)
+            down, right = (places - grid.agent[:, None] + side - 1).unbind(dim=2)
+            parts.append((first + 2 * side + down * (2 * side - 1) + right)[..., None].to(torch.int16))
+        return torch.cat(parts, dim=2).masked_fill_(kinds == 0, -1)
+
+
+@cache
+def _places(side: int, device: torch.device) -> Tensor:
+    """(cells, 2) row and column of every cell."""
+    return torch.cartesian_prod(*[torch.arange(side, device=device)] * 2)
 
 
 @dataclass(frozen=True)
@@ -202,8 +215,9 @@ class GridReader(nn.Module):
     def _context(self, grid: Grid) -> Tensor:
         """What the agent carries and stands beside."""
         items = torch.arange(self.sizes.items, device=grid.kinds.device) * (MOST_CARRIED + 1)
-        carried = self.carried(items + grid.inventory.long().clamp(max=MOST_CARRIED)).sum(dim=1)
-        return carried + self.beside(self._kinds_beside(grid)).sum(dim=1)
+        amounts = items + grid.inventory.long().clamp(max=MOST_CARRIED)
+        carried = nn.functional.embedding_bag(amounts, self.carried.weight, mode="sum")
+        return carried + nn.functional.embedding_bag(self._kinds_beside(grid), self.beside.weight, mode="sum")
 
     def _kinds_beside(self, grid: Grid) -> Tensor:
         """(batch, 5) rows of `beside`: kinds of the agent's cell and its neighbours, by place."""
