@@ -510,6 +510,14 @@ def test_a_world_that_cannot_be_written_is_told(tmp_path):
         write_world(tmp_path / "file", {"val": 1}, 0)
 
 
+def test_a_split_that_is_not_there_or_too_large_is_told(tmp_path):
+    with pytest.raises(DataError, match="unknown split 'tset': did you mean 'test'"):
+        write_world(tmp_path, {"tset": 1}, 0)
+    with pytest.raises(DataError, match="at most 1,000,000 scenes"):
+        list(scenes_of("val", 1_000_001, 0))
+    assert not list(tmp_path.iterdir())
+
+
 def test_records_have_the_fields_of_the_release():
     record = question_record(balanced()[0])
     fields = "semantic semanticStr question imageId answer fullAnswer isBalanced groups entailed equivalent types"

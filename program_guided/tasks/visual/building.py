@@ -23,6 +23,7 @@ import numpy as np
 
 from program_guided.errors import DataError
 from program_guided.files import make_folder_of, write_atomically
+from program_guided.language.domain import unknown
 from program_guided.tasks.visual.detections import Detector, detect
 from program_guided.tasks.visual.graph import Scene, record_of
 from program_guided.tasks.visual.questions import Questioner
@@ -34,7 +35,8 @@ __all__ = ["SPLITS", "scenes_of", "write_features", "write_questions", "write_wo
 
 SPLITS = {"train": 2000, "val": 200, "test": 300}
 """Scenes of each split."""
-FIRST_IMAGE = {"train": 1_000_000, "val": 2_000_000, "test": 3_000_000}
+MOST_SCENES = 1_000_000
+FIRST_IMAGE = {"train": MOST_SCENES, "val": 2 * MOST_SCENES, "test": 3 * MOST_SCENES}
 """Ids of a split's pictures count from here: no picture is in two splits."""
 PICTURES_PER_FILE = 1000
 
@@ -44,6 +46,10 @@ Progress = Callable[[str, int, int], None]
 
 def scenes_of(split: str, count: int, seed: int) -> Iterator[Scene]:
     """The scenes of a split, one by one; the same for the same seed."""
+    if split not in FIRST_IMAGE:
+        raise DataError(f"{unknown('split', split, FIRST_IMAGE)} (there are {', '.join(FIRST_IMAGE)})")
+    if count > MOST_SCENES:
+        raise DataError(f"a split has at most {MOST_SCENES:,} scenes, not {count:,}")
     for number in range(count):
         image_id = str(FIRST_IMAGE[split] + number)
         yield sample_scene(hash_seed(seed, int(image_id)), image_id)
@@ -77,13 +83,14 @@ def write_questions(
     progress: Progress = lambda what, done, total: None,
 ) -> None:
     """Write a split's questions, scene graphs and choices, without ever holding them all."""
-    questioner = Questioner(hash_seed(seed, FIRST_IMAGE[split]), per_scene)
+    scenes = scenes_of(split, count, seed)
+    questioner = Questioner(hash_seed(seed, FIRST_IMAGE.get(split, 0)), per_scene)
     with ExitStack() as stack:
         balanced = stack.enter_context(_records(folder / f"{split}_balanced_questions.json"))
         graphs = stack.enter_context(_records(folder / f"{split}_sceneGraphs.json"))
         choices = stack.enter_context(_records(folder / f"{split}_choices.json"))
         everything = [stack.enter_context(_records(path)) for path in _all_paths(folder, split)]
-        for number, scene in enumerate(scenes_of(split, count, seed)):
+        for number, scene in enumerate(scenes):
             graphs(scene.image_id, record_of(scene))
             asked = questioner.about(scene)
             for each in asked:

@@ -11,7 +11,7 @@ length; relations are in no vector, only where the boxes stand.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -29,6 +29,8 @@ CONTEXT = 0.5
 SMALLEST_SIDE = 4.0
 
 Floats = NDArray[np.float32]
+Sighting = tuple[Floats, NDArray[np.float64]]
+"""What is seen, and its box."""
 
 
 @dataclass(frozen=True)
@@ -53,23 +55,31 @@ def detect(scene: Scene, detector: Detector, seed: int) -> Detected:
     """Boxes and vectors in no particular order, at most `most`."""
     random = np.random.Generator(np.random.PCG64(seed))
     context = CONTEXT * _sum(filter(None, (scene.location, scene.weather)), detector.dimension)
-    found: list[tuple[Floats, NDArray[np.float64]]] = []
-    for thing in scene.objects.values():
-        times = 0 if random.random() < detector.misses else 1 + (random.random() < detector.doubles)
-        seen = _sum(_truths(thing), detector.dimension) + context
-        found += [(seen, np.array(thing.box.corners, np.float64)) for _ in range(times)]
-    for _ in range(int(random.integers(detector.clutter + 1))):
-        corner, sides = random.random(2) * 0.7, 0.1 + random.random(2) * 0.2
-        scale = np.array([scene.width, scene.height])
-        found.append((context, np.concatenate([corner * scale, (corner + sides) * scale])))
+    found = [*_sightings(scene, detector, random), *_clutter(scene, detector, random)]
     order = random.permutation(len(found))[: detector.most]
     features = np.zeros((len(order), detector.dimension), np.float32)
     boxes = np.zeros((len(order), 4), np.float32)
     for row, at in enumerate(order):
         noise = random.standard_normal(detector.dimension) * detector.noise / np.sqrt(detector.dimension)
-        features[row] = found[at][0] + noise
+        features[row] = found[at][0] + context + noise
         boxes[row] = _jittered(found[at][1], detector.jitter, scene, random)
     return Detected(features, boxes, scene.width, scene.height)
+
+
+def _sightings(scene: Scene, detector: Detector, random: np.random.Generator) -> Iterator[Sighting]:
+    """Each object as often as it is found."""
+    for thing in scene.objects.values():
+        times = 0 if random.random() < detector.misses else 1 + (random.random() < detector.doubles)
+        for _ in range(times):
+            yield _sum(_truths(thing), detector.dimension), np.array(thing.box.corners, np.float64)
+
+
+def _clutter(scene: Scene, detector: Detector, random: np.random.Generator) -> Iterator[Sighting]:
+    """Boxes around nothing."""
+    scale = np.array([scene.width, scene.height])
+    for _ in range(int(random.integers(detector.clutter + 1))):
+        corner, sides = random.random(2) * 0.7, 0.1 + random.random(2) * 0.2
+        yield np.zeros(detector.dimension, np.float32), np.concatenate([corner * scale, (corner + sides) * scale])
 
 
 def _truths(thing: SceneObject) -> Iterator[str]:
@@ -81,7 +91,7 @@ def _truths(thing: SceneObject) -> Iterator[str]:
     yield from {*thing.attributes, *implied(thing.name)}
 
 
-def _sum(words: Iterator[str], dimension: int) -> Floats:
+def _sum(words: Iterable[str], dimension: int) -> Floats:
     total = np.zeros(dimension, np.float32)
     for word in sorted(words):
         total += _direction(word, dimension)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from program_guided.errors import DataError, quote
@@ -262,7 +263,7 @@ def _call(step: Mapping[str, Any], before: Sequence[Call]) -> Call:
     row = _BY_RELEASE_NAME.get(name)
     if row is None:
         raise _Bad(f"unknown operation {quote(name)}")
-    words = row.form.read(_BRACKETS.sub("", argument).strip())
+    words = _words(row.release_name, _BRACKETS.sub("", argument).strip())
     if words is None:
         raise _Bad(f"'{name}' cannot have the argument {quote(argument)}")
     outputs = tuple(_output(number, before) for number in inputs)
@@ -270,6 +271,12 @@ def _call(step: Mapping[str, Any], before: Sequence[Call]) -> Call:
         wanted, given = (" and ".join(types) or "nothing" for types in (row.operation.inputs, outputs))
         raise _Bad(f"'{name}' takes {wanted}, but its dependencies give {given}")
     return Call(row.operation.name, words, inputs)
+
+
+@lru_cache(maxsize=1 << 16)
+def _words(release_name: str, argument: str) -> tuple[str, ...] | None:
+    """Arguments repeat without their ids, so what one says is remembered."""
+    return _BY_RELEASE_NAME[release_name].form.read(argument)
 
 
 def _fields(step: Mapping[str, Any]) -> tuple[str, str, tuple[int, ...]]:
