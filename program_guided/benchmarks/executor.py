@@ -9,7 +9,8 @@ with the pointed routine alone (the least it can be asked).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,17 +58,16 @@ def measure(seconds: float) -> dict[str, Any]:
         torch.set_num_threads(threads)
 
 
-def _seconds(run: Callable[[], object], seconds: float) -> float:
-    """Of one call: the median of many."""
-    run()
-    run()
-    times: list[float] = []
+def _seconds(runs: Mapping[str, Callable[[], object]], seconds: float) -> dict[str, float]:
+    """Of one call of each, the shortest of many. They take turns, so that a busy moment of the machine meets all."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
     begin = time.perf_counter()
-    while len(times) < 5 or time.perf_counter() - begin < seconds:
-        started = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - started)
-    return float(np.median(times))
+    while min(map(len, times.values())) < 5 or time.perf_counter() - begin < seconds * len(runs):
+        for name, run in runs.items():
+            started = time.perf_counter()
+            run()
+            times[name].append(time.perf_counter() - started)
+    return {name: min(each) for name, each in times.items()}
 
 
 def _started(count: int) -> Batch:
@@ -88,18 +88,17 @@ def _by_length(form: Any, seconds: float) -> dict[str, dict[str, float]]:
     """Milliseconds of a step of `WORLDS` worlds, by the number of routines, in both forms."""
     model, batch = build(minecraft_config(form)).eval(), _started(WORLDS)
     grid, random = _grid(batch), np.random.default_rng(0)
-    found: dict[str, dict[str, float]] = {"pointed row": {}, "all rows": {}}
+    runs: dict[str, dict[str, Callable[[], object]]] = {"pointed row": {}, "all rows": {}}
     rows = batch.programs.words.astype(np.int64)
     for length in LENGTHS:
         words = torch.from_numpy(rows[random.integers(0, len(rows), (WORLDS, length))])
         results = torch.randn(WORLDS, length, model.config.width)
         pointed = torch.from_numpy(random.integers(1, length, (WORLDS, 1)))
         given = (grid, words, results, pointed, (pointed - 1)[..., None])
-        found["pointed row"][str(length)] = 1e3 * _seconds(_quietly(model, given), seconds)
+        runs["pointed row"][str(length)] = _quietly(model, given)
         if length <= LENGTHS[1]:
-            full = torch.inference_mode()(lambda given=given: model.full(*given))
-            found["all rows"][str(length)] = 1e3 * _seconds(full, seconds)
-    return found
+            runs["all rows"][str(length)] = torch.inference_mode()(partial(model.full, *given))
+    return {way: {length: 1e3 * time for length, time in _seconds(each, seconds).items()} for way, each in runs.items()}
 
 
 def _quietly(model: Executor, given: tuple[Any, ...]) -> Callable[[], object]:
@@ -127,8 +126,9 @@ def _shortcuts(seconds: float) -> dict[str, dict[str, float]]:
         ),
     }
     found = {}
-    for name, forms in pairs.items():
-        shortcut, plain = (1e3 * _seconds(_and_back(form), seconds) for form in forms)
+    for name, (short, long) in pairs.items():
+        times = _seconds({"shortcut": _and_back(short), "plain": _and_back(long)}, seconds)
+        shortcut, plain = 1e3 * times["shortcut"], 1e3 * times["plain"]
         found[name] = {"shortcut": shortcut, "plain": plain, "times_faster": plain / shortcut}
     return found
 
@@ -150,10 +150,11 @@ def _speeds(seconds: float) -> dict[str, dict[str, dict[str, float]]]:
             "decoder, all routines": Decoder(batch, alone=False),
             "decoder, pointed routine": Decoder(batch, alone=True),
         }
-        for name, model in models.items():
-            forward = count / _seconds(torch.inference_mode()(model), seconds)
-            both = count / _seconds(_and_back(model), seconds)
-            found.setdefault(name, {})[str(count)] = {"forward": forward, "forward and backward": both}
+        forward = _seconds({name: torch.inference_mode()(model) for name, model in models.items()}, seconds)
+        both = _seconds({name: _and_back(model) for name, model in models.items()}, seconds)
+        for name in models:
+            speeds = {"forward": count / forward[name], "forward and backward": count / both[name]}
+            found.setdefault(name, {})[str(count)] = speeds
     return found
 
 

@@ -39,11 +39,11 @@ class RowAttention(nn.Module):
         batch, count, width = queries.shape
         shape = (batch, -1, self.heads, width // self.heads)
         query, key, value = self.query(queries).view(shape), self.key(keys).view(shape), self.value(keys).view(shape)
-        scores = torch.einsum("bqhd,bkhd->bqkh", query, key) * shape[-1] ** -0.5
+        scores = (query[:, :, None] * key[:, None]).sum(dim=4) * shape[-1] ** -0.5
         weights = scores.masked_fill(~allowed[..., None], -torch.inf).softmax(dim=2)
         if watch is not None:
             watch[name] = weights.detach().movedim(3, 1)
-        attended = torch.einsum("bqkh,bkhd->bqhd", weights, value).reshape(batch, count, width)
+        attended = (weights[..., None] * value[:, None]).sum(dim=2).reshape(batch, count, width)
         return self.join(attended)
 
 
