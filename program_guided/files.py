@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 from program_guided.errors import DataError
 
-__all__ = ["make_folder_of", "write_atomically"]
+__all__ = ["make_folder_of", "read_json", "write_atomically"]
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -20,6 +22,16 @@ def write_atomically(path: Path, data: bytes) -> None:
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise DataError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds."""
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); is the path right?") from None
+    except ValueError as error:
+        raise DataError(f"{path}: is cut off or damaged ({error})") from None
 
 
 def make_folder_of(path: Path) -> None:

@@ -14,13 +14,7 @@ NAME = "ProgramGuided/Minecraft-v0"
 STEPS = 20_000
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """So small a network is slower on several, and other tests may be running beside this one."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def ppo(environment):

@@ -49,12 +49,7 @@ def same(one, other):
     return all(torch.equal(one[name], other[name]) for name in one)
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_the_loss_takes_every_best_action_for_right():

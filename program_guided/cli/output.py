@@ -24,7 +24,7 @@ def print_json(figures: dict[str, Any]) -> None:
 def provenance() -> dict[str, Any]:
     """The command, the code and the machine that figures were made with."""
     return {
-        "command": " ".join(["proto", *sys.argv[1:]]),
+        "command": " ".join(["proto", *map(_shown, sys.argv[1:])]),
         "version": __version__,
         "commit": _commit(),
         "machine": {
@@ -34,6 +34,11 @@ def provenance() -> dict[str, Any]:
             "python": platform.python_version(),
         },
     }
+
+
+def _shown(argument: str) -> str:
+    """An argument; of an absolute path only the name, since the rest says nothing to others."""
+    return Path(argument).name if Path(argument).is_absolute() else argument
 
 
 def save_json(figures: dict[str, Any], path: Path) -> None:

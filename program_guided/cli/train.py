@@ -68,6 +68,7 @@ class Train:
             held_out=self.held_out,
             about=provenance(),
         )
+        job.check()
         first = os.environ.get("RANK", "0") == "0"
         if first:
             print(f"training in {folder}; watch it with: tensorboard --logdir {folder}", flush=True)

@@ -63,6 +63,17 @@ class Job:
     about: Mapping[str, Any] | None = None
     """Where the run comes from: command, commit, machine."""
 
+    def check(self) -> None:
+        """One clear error for a job that cannot begin."""
+        self.settings.check(self.processes)
+        state = self.folder / STATE
+        if self.resume and not state.is_file():
+            raise DataError(f"{self.folder}: there is no training to resume ({STATE} is missing); leave out --resume")
+        if not self.resume and state.is_file():
+            raise DataError(f"{self.folder}: holds a training already; go on with --resume, or name another by --out")
+        if not self.resume and (self.folder / CONFIG).is_file():
+            raise DataError(f"{self.folder}: holds a checkpoint already; name another folder by --out")
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -81,8 +92,7 @@ class Moment:
 
 def train(job: Job, watch: Callable[[Moment], None] = lambda moment: None) -> None:
     """Train to the end; the checkpoint is in the job's folder. `watch` is told of every step of the first process."""
-    job.settings.check(job.processes)
-    _check_folder(job)
+    job.check()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Fabric speaks of devices that are not there
         from lightning_fabric import Fabric
@@ -97,16 +107,6 @@ def train(job: Job, watch: Callable[[Moment], None] = lambda moment: None) -> No
         problem = fabric.launch(work)
     if problem:
         raise DataError(problem)
-
-
-def _check_folder(job: Job) -> None:
-    state = job.folder / STATE
-    if job.resume and not state.is_file():
-        raise DataError(f"{job.folder}: there is no training to resume ({STATE} is missing); leave out --resume")
-    if not job.resume and state.is_file():
-        raise DataError(f"{job.folder}: holds a training already; go on with --resume, or name another folder by --out")
-    if not job.resume and (job.folder / CONFIG).is_file():
-        raise DataError(f"{job.folder}: holds a checkpoint already; name another folder by --out")
 
 
 def _work(fabric: Any, job: Job, watch: Callable[[Moment], None] | None) -> str | None:

@@ -10,7 +10,6 @@ written exactly as the info file writes it, in the chunk that the info file name
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from program_guided.errors import DataError, quote
+from program_guided.files import read_json
 
 __all__ = ["DIMENSION", "MOST_DETECTED", "Detected", "ObjectFeatures", "SpatialFeatures"]
 
@@ -142,12 +142,7 @@ class SpatialFeatures(_Chunks):
 
 
 def _read_info(path: Path) -> dict[str, Any]:
-    try:
-        info = json.loads(path.read_bytes())
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); is the path right?") from None
-    except ValueError as error:
-        raise DataError(f"{path}: is cut off or damaged ({error})") from None
+    info = read_json(path)
     if not isinstance(info, dict):
         raise DataError(f"{path}: expected an object, image id to its place")
     return info

@@ -9,7 +9,6 @@ handed to `on_bad` and left out. Features are read by `features.py`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from program_guided.errors import DataError, quote
+from program_guided.files import read_json
 from program_guided.language.syntax import Program
 from program_guided.tasks.visual.domain import program_of
 from program_guided.tasks.visual.graph import Scene, scene_of
@@ -95,12 +95,7 @@ def read_choices(path: Path, on_bad: OnBad | None = None) -> Iterator[tuple[str,
 
 def read_predictions(path: Path) -> dict[str, str]:
     """Answers to be evaluated: a list of `{"questionId", "prediction"}`."""
-    try:
-        listed = json.loads(path.read_bytes())
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); is the path right?") from None
-    except ValueError as error:
-        raise DataError(f"{path}: is cut off or damaged ({error})") from None
+    listed = read_json(path)
     if not isinstance(listed, list):
         raise DataError(f"{path}: expected a list of predictions")
     predictions: dict[str, str] = {}
