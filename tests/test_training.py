@@ -35,9 +35,9 @@ def entries(*texts, worlds=1):
 
 
 def job(folder, **changes):
-    settings = DenseSettings(steps=30, worlds=32, warm_up=5, variants=4)
+    settings = DenseSettings(steps=30, every=10, worlds=32, warm_up=5, variants=4)
     few = entries("mine(gold)", "goto(2, 3)", "if is_there[river]:\n  mine(wood)\nsell(gold)")
-    return Job(minecraft_config("plus", **TINY), settings, folder, every=10, programs=few, **changes)
+    return Job(minecraft_config("plus", **TINY), settings, folder, programs=few, **changes)
 
 
 def weights(folder):
@@ -84,8 +84,8 @@ def test_a_small_executor_learns_one_routine_programs(tmp_path):
     kinds = [f"mine({thing})" for thing in ("gold", "wood", "iron")] + [f"goto({x}, {y})" for x, y in ((2, 2), (4, 1))]
     kinds += ["build_bridge()", "sell(gold)"]
     config = minecraft_config("plus", word_width=16, hidden=64, heads=4, blocks=1, plans=6)
-    settings = DenseSettings(steps=1200, worlds=128, warm_up=50, rate=4e-3, average=0.99, variants=512)
-    train(Job(config, settings, tmp_path, every=1200, programs=entries(*kinds)))
+    settings = DenseSettings(steps=1200, worlds=128, warm_up=50, rate=4e-3, average=0.99, variants=512, every=1200)
+    train(Job(config, settings, tmp_path, programs=entries(*kinds)))
     fresh = tuple(Entry(entry.program, entry.seed + 10_000) for entry in entries(*kinds, worlds=25))
     assert rollout(fresh, ExecutorAgent.from_pretrained(tmp_path)).finished.mean() >= 0.9
 

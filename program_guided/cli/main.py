@@ -56,8 +56,9 @@ def main() -> None:
 def _read(arguments: list[str]) -> Any:
     """The command that the arguments ask for; only its own file is loaded, unless all are to be listed."""
     if arguments and arguments[0] in COMMANDS:
-        name = arguments[0]
-        return tyro.cli(_command(name), prog=f"proto {name}", args=arguments[1:], config=_STYLE)
+        name, command = arguments[0], _command(arguments[0])
+        default = command.default(arguments) if hasattr(command, "default") else tyro.MISSING_NONPROP
+        return tyro.cli(command, prog=f"proto {name}", args=arguments[1:], default=default, config=_STYLE)
     choices = [Annotated[_command(name), tyro.conf.subcommand(name)] for name in COMMANDS]
     every: Any = reduce(or_, choices)
     return tyro.cli(every, prog="proto", description=DESCRIPTION, args=arguments, config=_STYLE)

@@ -12,21 +12,25 @@ import tyro
 
 from program_guided.cli.output import provenance
 from program_guided.errors import DataError
-from program_guided.learning.settings import DenseSettings
-from program_guided.models.config import Parts
+from program_guided.learning.settings import RECIPES, Settings, Target
+from program_guided.models.config import Form, Parts
 
 __all__ = ["Train"]
 
 
 @dataclass(frozen=True)
 class Train:
-    """Teach an executor to carry out programs."""
+    """Teach an executor to carry out programs.
+
+    Options that belong to a target and a model are shown with these: proto train minecraft --target reward --help
+    """
 
     task: tyro.conf.Positional[Literal["minecraft"]]
     """What to learn."""
-    target: Literal["dense"] = "dense"
-    """dense: the planner's actions are the targets (L_D)."""
-    model: Literal["plus", "paper"] = "plus"
+    target: Target = "dense"
+    """dense: the planner's actions are the targets (L_D). reward: +1 when the program is finished, nothing else (L_R).
+    progress: +1 for every routine that is finished."""
+    model: Form = "plus"
     """plus: the best there is here. paper: as close to the paper as works."""
     seed: int = 0
     """Seed of the weights, the worlds and chance."""
@@ -38,33 +42,40 @@ class Train:
     """Processes (or devices) that share the worlds."""
     accelerator: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
     """Where tensors live."""
-    every: int = 500
-    """Steps between evaluations on the held-out part of train, and saved states."""
     held_out: int = 200
     """Programs of train that are not trained on, but evaluated on."""
     parts: tyro.conf.OmitArgPrefixes[Parts] = field(default_factory=Parts)
-    dense: tyro.conf.OmitArgPrefixes[DenseSettings] = field(default_factory=DenseSettings)
+    settings: tyro.conf.OmitArgPrefixes[Settings] = RECIPES["dense", "plus"]
+
+    @classmethod
+    def default(cls, arguments: list[str]) -> Train:
+        """What is done unless the arguments say more than a target and a model."""
+        chosen = {"target": "dense", "model": "plus"}
+        for name in chosen:
+            for i, argument in enumerate(arguments):
+                flag, _, value = argument.partition("=")
+                if flag == f"--{name}":
+                    chosen[name] = value or next(iter(arguments[i + 1 :]), "")
+        recipe = RECIPES.get((chosen["target"], chosen["model"]), RECIPES["dense", "plus"])  # type: ignore[call-overload]
+        return cls(tyro.MISSING, settings=recipe)
 
     def run(self) -> int:
         from program_guided.learning.execution import minecraft_config
         from program_guided.learning.progress import ProgressBar
         from program_guided.learning.training import Job, train
 
-        self.dense.check(self.processes)
-        if self.every < 1:
-            raise DataError(f"--every {self.every}: at least 1 is needed")
         if not 1 <= self.held_out < 4000:
             raise DataError("--held-out is from 1 to 3999: train has 4,000 programs")
         folder = self.out or Path("out") / f"{self.task}-{self.target}-{self.model}-{self.seed}"
         job = Job(
             minecraft_config(self.model, **dataclasses.asdict(self.parts)),
-            self.dense,
+            self.settings,
             folder,
+            target=self.target,
             seed=self.seed,
             processes=self.processes,
             accelerator=self.accelerator,
             resume=self.resume,
-            every=self.every,
             held_out=self.held_out,
             about=provenance(),
         )

@@ -62,12 +62,12 @@ class DenseTraining(Learner[DenseSettings]):
 
     def _act(self, best: np.ndarray, probabilities: Tensor, rows: Tensor) -> None:
         count = self.batch.count
-        actions = torch.multinomial(probabilities, 1, generator=self._torch)[:, 0]
-        greedy = torch.arange(count) < self.settings.greedy * count * self.done / self.settings.steps
+        actions = torch.multinomial(probabilities, 1, generator=self.chance)[:, 0]
+        greedy = torch.arange(count) < self.settings.greedy * count * self.share_done
         actions = torch.where(greedy, probabilities.argmax(dim=1), actions)
         led = np.ones(count, np.bool_)
         if self.settings.states == "learner":
-            left = max(0.0, 1 - self.done / (GUIDED_FOR * self.settings.steps))
+            left = max(0.0, 1 - self.share_done / GUIDED_FOR)
             led = self._numpy.random(count) < self.settings.guided * left
         planned = (self._numpy.random(best.shape) * best).argmax(axis=1)
         self.walk(np.where(led, planned, actions.numpy()), rows)

@@ -10,12 +10,15 @@ Holds the result matrix Z of every world and computes only the pointed row, from
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import pad
 
 from program_guided.models.attention import Watch
 from program_guided.models.config import ExecutorConfig, Form
@@ -72,6 +75,38 @@ class Observation:
         results = self.results.gather(1, rows.expand(-1, -1, self.results.shape[2]))
         parents = torch.where(self.parents >= 0, 1, -1)
         return replace(self, words=words, results=results, pointed=torch.zeros_like(self.pointed), parents=parents)
+
+    def kept(self) -> Observation:
+        """A copy that stays as it is when the worlds go on."""
+        return self._each(torch.clone)
+
+    def take(self, numbers: Tensor) -> Observation:
+        """Of these worlds only."""
+        return self._each(lambda tensor: tensor[numbers])
+
+    @classmethod
+    def together(cls, observations: Sequence[Observation]) -> Observation:
+        """Many observations as one of many worlds; programs are as long as the longest."""
+        longest = max(each.words.shape[1] for each in observations)
+        observations = [each._lengthened(longest - each.words.shape[1]) for each in observations]
+        parts = zip(*(each._parts() for each in observations), strict=True)
+        return cls._of([None if part[0] is None else torch.cat(part) for part in parts])  # type: ignore[arg-type]
+
+    def _lengthened(self, more: int) -> Observation:
+        beyond = (0, 0, 0, more)
+        return replace(self, words=pad(self.words, beyond), results=pad(self.results, beyond)) if more else self
+
+    def _parts(self) -> list[Tensor | None]:
+        grid = self.grid
+        seen = (self.words, self.results, self.pointed, self.parents, self.mask, self.shift)
+        return [grid.kinds, grid.agent, grid.inventory, *seen]
+
+    @classmethod
+    def _of(cls, parts: Sequence[Any]) -> Observation:
+        return cls(Grid(*parts[:3]), *parts[3:])
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Observation:
+        return self._of([None if part is None else change(part) for part in self._parts()])
 
 
 def infer(model: Executor, observation: Observation, watch: Watch | None = None) -> tuple[Tensor, Tensor]:

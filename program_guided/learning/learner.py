@@ -42,20 +42,26 @@ class Learner(ABC, Generic[AnySettings]):
         number, processes = share
         settings.check(processes)
         self.model, self.average = model, copy.deepcopy(model)
-        self.settings, self.done, self._agree = settings, 0, agree
+        self.settings, self._agree = settings, agree
+        self.done = 0
+        """Turns that are over."""
         self.batch = Batch(entries, settings.worlds // processes, variants=settings.variants)
         own_seed = seed + (number << 32)
         self.batch.seed(own_seed)
         self.batch.reset()
-        self._numpy, self._torch = np.random.default_rng(own_seed), torch.Generator().manual_seed(own_seed)
-        self.execution = Execution(model, self.batch, shifts=self._torch)
+        self._numpy, self.chance = np.random.default_rng(own_seed), torch.Generator().manual_seed(own_seed)
+        self.execution = Execution(model, self.batch, shifts=self.chance)
         self.optimizer = torch.optim.AdamW(
             model.parameters(), settings.rate, betas=(0.9, 0.98), weight_decay=settings.decay
         )
 
     @abstractmethod
     def step(self) -> float:
-        """One step of the training; its loss, not a number if the training has broken down."""
+        """One turn of the training; its loss, not a number if the training has broken down."""
+
+    def figures(self) -> dict[str, float]:
+        """How the training stands, besides its loss."""
+        return {}
 
     def descend(self, loss: Tensor) -> float:
         """One step of the optimizer along the mean gradient of all processes; their mean loss."""
@@ -71,12 +77,20 @@ class Learner(ABC, Generic[AnySettings]):
         for parameter, gradient in zip(used, gradients, strict=True):
             parameter.grad = gradient.view_as(parameter)
         torch.nn.utils.clip_grad_norm_(used, settings.clip)
-        warm = min(1.0, (self.done + 1) / settings.warm_up)
         for group in self.optimizer.param_groups:
-            group["lr"] = settings.rate * warm * 0.5 * (1 + math.cos(math.pi * self.done / settings.steps))
+            group["lr"] = settings.rate * self._warmth()
         self.optimizer.step()
         self._follow(min(settings.average, (self.done + 1) / (self.done + 10)))
         return float(flat[0])
+
+    def _warmth(self) -> float:
+        """Share of the learning rate's height at this time."""
+        warm = min(1.0, (self.done + 1) / self.settings.warm_up)
+        return warm * 0.5 * (1 + math.cos(math.pi * self.share_done)) if self.settings.falling else warm
+
+    @property
+    def share_done(self) -> float:
+        return self.done / self.settings.turns
 
     @torch.no_grad()
     def _follow(self, share: float) -> None:
@@ -97,7 +111,7 @@ class Learner(ABC, Generic[AnySettings]):
         """What the rest of the training depends on besides the weights: this process's tensors, and its numbers."""
         tensors = {f"worlds.{name}": torch.from_numpy(array) for name, array in _storable(self.batch.state()).items()}
         longest = int(self.batch.programs.size.max())
-        tensors |= {"results": self.execution.results[:, :longest].cpu(), "random": self._torch.get_state()}
+        tensors |= {"results": self.execution.results[:, :longest].cpu(), "random": self.chance.get_state()}
         if self.execution.shift is not None:
             tensors["shift"] = self.execution.shift.cpu()
         return tensors, {"done": self.done, "numpy": self._numpy.bit_generator.state}
@@ -106,7 +120,7 @@ class Learner(ABC, Generic[AnySettings]):
         """Go on from a `state`."""
         self.done = int(numbers["done"])
         self._numpy.bit_generator.state = numbers["numpy"]
-        self._torch.set_state(tensors["random"])
+        self.chance.set_state(tensors["random"])
         worlds = self.batch.state()
         stored = {name: tensors[f"worlds.{name}"].numpy().view(array.dtype) for name, array in worlds.items()}
         self.batch.restore(stored)

@@ -1,13 +1,19 @@
-"""Settings of trainings; no torch here, so that the command line can show them at once."""
+"""Settings of trainings; no torch here, so that the command line can show them at once.
+
+RECIPES["reward", "plus"]     # what `proto train minecraft --target reward --model plus` does unless told otherwise
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from program_guided.errors import DataError
 
-__all__ = ["DenseSettings", "Settings"]
+__all__ = ["RECIPES", "A2CSettings", "DenseSettings", "PPOSettings", "RewardSettings", "Settings", "Target"]
+
+Target = Literal["dense", "reward", "progress"]
 
 
 @dataclass(frozen=True)
@@ -16,14 +22,18 @@ class Settings:
 
     steps: int
     """Steps of the training."""
+    every: int = 500
+    """Steps between evaluations on the held-out part of train, and saved states."""
     worlds: int = 512
     """Worlds stepped at once, in all processes together."""
     variants: int = 64
     """Worlds of each program."""
     rate: float = 2e-3
-    """Learning rate at its height; it rises over `warm_up` steps and falls to 0 along a cosine."""
+    """Learning rate at its height."""
     warm_up: int = 200
-    """Steps over which the learning rate rises."""
+    """Turns (a step, or a rollout and its updates) over which the learning rate rises."""
+    falling: bool = True
+    """Whether the learning rate falls to 0 along a cosine."""
     decay: float = 0.01
     """Weight decay."""
     clip: float = 1.0
@@ -31,21 +41,42 @@ class Settings:
     average: float = 0.999
     """The weights that are kept are an average over about the last 1 / (1 - this) updates."""
 
-    COUNTS: ClassVar[tuple[str, ...]] = ("steps", "worlds", "variants", "warm_up")
+    COUNTS: ClassVar[tuple[str, ...]] = ("steps", "every", "worlds", "variants", "warm_up")
     SHARES: ClassVar[tuple[str, ...]] = ("average", "decay")
+    POSITIVE: ClassVar[tuple[str, ...]] = ("rate", "clip")
+
+    @property
+    def stride(self) -> int:
+        """Steps of one turn."""
+        return 1
+
+    @property
+    def samples(self) -> int:
+        """Steps of single worlds in one turn."""
+        return self.worlds
+
+    @property
+    def turns(self) -> int:
+        """Turns of the whole training."""
+        return -(-self.steps // self.stride)
 
     def check(self, processes: int = 1) -> None:
         """One clear error for settings that cannot be."""
         for name in self.COUNTS:
             if getattr(self, name) < 1:
-                raise DataError(f"--{name.replace('_', '-')} {getattr(self, name)}: at least 1 is needed")
+                raise DataError(f"{_flag(self, name)}: at least 1 is needed")
         for name in self.SHARES:
             if not 0 <= getattr(self, name) <= 1:
-                raise DataError(f"--{name.replace('_', '-')} {getattr(self, name)}: a share is from 0 to 1")
-        if not (self.rate > 0 and self.clip > 0):
-            raise DataError("--rate and --clip must be more than 0")
+                raise DataError(f"{_flag(self, name)}: a share is from 0 to 1")
+        for name in self.POSITIVE:
+            if not getattr(self, name) > 0:
+                raise DataError(f"{_flag(self, name)}: it must be more than 0")
         if processes < 1 or self.worlds % processes:
             raise DataError(f"--worlds {self.worlds} cannot be shared evenly by --processes {processes}")
+
+
+def _flag(settings: Settings, name: str) -> str:
+    return f"--{name.replace('_', '-')} {getattr(settings, name)}"
 
 
 @dataclass(frozen=True)
@@ -64,3 +95,101 @@ class DenseSettings(Settings):
     """Share of the planner's steps at the beginning; it falls to 0 over the first twentieth of the training."""
 
     SHARES: ClassVar[tuple[str, ...]] = (*Settings.SHARES, "greedy", "guided")
+
+
+@dataclass(frozen=True)
+class RewardSettings(Settings):
+    """What every training from reward must be told."""
+
+    steps: int = 10_000_000
+    """Steps of single worlds."""
+    every: int = 250_000
+    """Steps between evaluations on the held-out part of train, and saved states."""
+    horizon: int = 32
+    """Steps of each world between updates."""
+    discount: float = 0.97
+    """What a reward is worth one step earlier."""
+    trace: float = 0.95
+    """How far back surprises reach in the advantages (lambda of generalised advantage estimation)."""
+    entropy: float = 0.01
+    """Weight of the entropy, at the beginning if the learning rate falls: it falls along."""
+    value: float = 0.5
+    """Weight of the value's error."""
+    window: int = 1024
+    """So many episodes are the latest, in each process."""
+
+    COUNTS: ClassVar[tuple[str, ...]] = (*Settings.COUNTS, "horizon", "window")
+    SHARES: ClassVar[tuple[str, ...]] = (*Settings.SHARES, "discount", "trace")
+
+    @property
+    def stride(self) -> int:
+        return self.worlds * self.horizon
+
+    @property
+    def samples(self) -> int:
+        return self.stride
+
+
+@dataclass(frozen=True)
+class PPOSettings(RewardSettings):
+    """How `plus` learns from reward: proximal policy optimisation."""
+
+    rate: float = 1e-3
+    """Learning rate at its height."""
+    warm_up: int = 5
+    """Turns (a step, or a rollout and its updates) over which the learning rate rises."""
+    average: float = 0.995
+    """The weights that are kept are an average over about the last 1 / (1 - this) updates."""
+    epochs: int = 2
+    """Passes over a rollout."""
+    minibatch: int = 1024
+    """Steps in one update of the weights, in all processes together."""
+    ratio: float = 0.2
+    """Beyond this change of an action's probability there is nothing to gain."""
+    answers: bool = True
+    """Learn conditions from what the interpreter shows: an episode that ends at one was answered wrongly."""
+    admit: float = 0.75
+    """Programs of one more routine are admitted when this share of the latest episodes was finished; 0: all at once."""
+
+    COUNTS: ClassVar[tuple[str, ...]] = (*RewardSettings.COUNTS, "epochs", "minibatch")
+    SHARES: ClassVar[tuple[str, ...]] = (*RewardSettings.SHARES, "admit")
+    POSITIVE: ClassVar[tuple[str, ...]] = (*RewardSettings.POSITIVE, "ratio")
+
+
+@dataclass(frozen=True)
+class A2CSettings(RewardSettings):
+    """How `paper` learns from reward: advantage actor-critic with the paper's settings."""
+
+    worlds: int = 64
+    """Worlds stepped at once, in all processes together."""
+    horizon: int = 5
+    """Steps of each world between updates."""
+    rate: float = 1e-3
+    """Learning rate at its height."""
+    warm_up: int = 1
+    """Turns (a step, or a rollout and its updates) over which the learning rate rises."""
+    falling: bool = False
+    """Whether the learning rate falls to 0 along a cosine."""
+    decay: float = 0.0
+    """Weight decay."""
+    clip: float = 0.5
+    """Largest norm of the gradient."""
+    average: float = 0.0
+    """The weights that are kept are an average over about the last 1 / (1 - this) updates."""
+    discount: float = 0.99
+    """What a reward is worth one step earlier."""
+    trace: float = 1.0
+    """How far back surprises reach in the advantages (lambda of generalised advantage estimation)."""
+    entropy: float = 0.1
+    """Weight of the entropy, at the beginning if the learning rate falls: it falls along."""
+
+
+RECIPES: Mapping[tuple[Target, Literal["plus", "paper"]], Settings] = {
+    ("dense", "plus"): DenseSettings(),
+    ("dense", "paper"): DenseSettings(steps=24_000, rate=1e-3),
+    ("reward", "plus"): PPOSettings(),
+    ("reward", "paper"): A2CSettings(),
+    ("progress", "plus"): PPOSettings(),
+    ("progress", "paper"): A2CSettings(),
+}
+"""By target and model."""

@@ -17,7 +17,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,20 +27,28 @@ from torch import Tensor
 
 from program_guided.errors import DataError
 from program_guided.files import write_atomically
+from program_guided.learning.a2c import A2CTraining
 from program_guided.learning.agent import ExecutorAgent
 from program_guided.learning.checkpoint import CONFIG, read_tensors, save_pretrained, write_tensors
 from program_guided.learning.dense import DenseTraining
+from program_guided.learning.evaluation import evaluate
 from program_guided.learning.execution import build
-from program_guided.learning.settings import DenseSettings
+from program_guided.learning.learner import Learner
+from program_guided.learning.ppo import PPOTraining
+from program_guided.learning.settings import A2CSettings, DenseSettings, PPOSettings, Settings, Target
 from program_guided.models.config import ExecutorConfig
 from program_guided.models.executor import Executor
-from program_guided.tasks.minecraft.agents import rollout
 from program_guided.tasks.minecraft.batch import Entry
 from program_guided.tasks.minecraft.splits import load_split
 
 __all__ = ["Job", "Moment", "train"]
 
 STATE, LOG = "training.safetensors", "log.jsonl"
+LEARNERS: Mapping[type[Settings], type[Learner[Any]]] = {
+    DenseSettings: DenseTraining,
+    PPOSettings: PPOTraining,
+    A2CSettings: A2CTraining,
+}
 
 
 @dataclass(frozen=True)
@@ -48,14 +56,13 @@ class Job:
     """A training, from beginning to end."""
 
     config: ExecutorConfig
-    settings: DenseSettings
+    settings: Settings
     folder: Path
+    target: Target = "dense"
     seed: int = 0
     processes: int = 1
     accelerator: str = "cpu"
     resume: bool = False
-    every: int = 500
-    """Steps between evaluations and saved states."""
     held_out: int = 200
     """So many programs at the end of train are not trained on, but evaluated on."""
     programs: tuple[Entry, ...] | None = None
@@ -88,6 +95,12 @@ class Moment:
     """% of the held-out programs finished by the averaged weights, when they were last evaluated."""
     evaluated: bool = False
     """Whether that was now."""
+    routines: Mapping[str, float] = field(default_factory=dict)
+    """Then, % of the times that a routine was begun in which no program failed there, by operation."""
+    lengths: Mapping[str, float] = field(default_factory=dict)
+    """Then, % finished of the programs of at most so many tokens."""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """Then, what else the learner has to say."""
 
 
 def train(job: Job, watch: Callable[[Moment], None] = lambda moment: None) -> None:
@@ -142,7 +155,9 @@ class _Run:
         model: Executor = build(job.config).to(fabric.device)
         share = (fabric.global_rank, fabric.world_size)
         entries = every if job.programs else every[: -job.held_out]
-        self.training = DenseTraining(model, entries, job.settings, job.seed, share, self._mean)
+        more = {"each_routine": True} if job.target == "progress" else {}
+        learner = LEARNERS[type(job.settings)]
+        self.training = learner(model, entries, job.settings, job.seed, share, self._mean, **more)
         self.seconds, self.curve = 0.0, list[dict[str, Any]]()
         self._since = time.perf_counter()
 
@@ -151,41 +166,57 @@ class _Run:
 
     def to_the_end(self, watch: Callable[[Moment], None]) -> str | None:
         """Train; say what went wrong, if anything did."""
-        training, job = self.training, self.job
-        log = _Log(job.folder, training.done, self.curve) if self.fabric.is_global_zero else None
+        training, settings = self.training, self.job.settings
+        log = _Log(self.job.folder, self.step, self.curve) if self.fabric.is_global_zero else None
         completion = self.curve[-1]["completion"] if self.curve else None
         losses: list[float] = []
-        while training.done < job.settings.steps:
+        while training.done < settings.turns:
             loss = training.step()
             if loss != loss:
                 return (
-                    f"the loss is not a number any more after {training.done:,} steps; the last state that was saved "
-                    f"is kept in {job.folder}. A lower --rate or --clip may help"
+                    f"the loss is not a number any more after {self.step:,} steps; the last state that was saved "
+                    f"is kept in {self.job.folder}. A lower --rate or --clip may help"
                 )
             losses.append(loss)
-            moment = Moment(training.done, job.settings.steps, self.samples, self._elapsed(), loss, completion)
-            if training.done % job.every == 0 or training.done == job.settings.steps:
-                mean = sum(losses) / len(losses)
-                losses = []
+            steps = settings.turns * settings.stride
+            moment = Moment(self.step, steps, self.samples, self._elapsed(), loss, completion)
+            if self.step % settings.every < settings.stride or training.done == settings.turns:
                 if log is not None:
-                    completion = self._evaluate()
-                    moment = replace(moment, seconds=self._elapsed(), loss=mean, completion=completion, evaluated=True)
+                    moment = self._evaluated(replace(moment, loss=sum(losses) / len(losses)))
+                    completion = moment.completion
                     self.curve.append(_line(moment))
                 self._save()
                 if log is not None:
                     log.add(moment)
+                losses = []
             watch(moment)
         return None
 
     @property
+    def step(self) -> int:
+        return self.training.done * self.job.settings.stride
+
+    @property
     def samples(self) -> int:
-        return self.training.done * self.job.settings.worlds
+        return self.training.done * self.job.settings.samples
 
     def _elapsed(self) -> float:
         return self.seconds + time.perf_counter() - self._since
 
-    def _evaluate(self) -> float:
-        return float(100 * rollout(self.held_out, ExecutorAgent(self.training.average)).finished.mean())
+    def _evaluated(self, moment: Moment) -> Moment:
+        found = evaluate(ExecutorAgent(self.training.average), self.held_out)
+        routines = {
+            name: 100 * (1 - sum(each["failed"].values()) / each["begun"]) for name, each in found["routines"].items()
+        }
+        return replace(
+            moment,
+            seconds=self._elapsed(),
+            evaluated=True,
+            completion=found["completion"],
+            routines=routines,
+            lengths={str(each["up_to"]): each["completion"] for each in found["tokens"]},
+            figures=self.training.figures(),
+        )
 
     def _save(self) -> None:
         """The first process writes the states of all."""
@@ -216,7 +247,7 @@ class _Run:
         job = self.job
         return {
             **(job.about or {}),
-            "target": "dense",
+            "target": job.target,
             "seed": job.seed,
             "processes": self.fabric.world_size,
             "settings": asdict(job.settings),
@@ -259,7 +290,7 @@ class _Run:
 def _identity(job: Job) -> dict[str, Any]:
     """What must be the same when a training is resumed, as JSON reads it back."""
     programs = [[entry.text, entry.seed] for entry in job.programs or ()]
-    told = {**job.config.as_dict(), **asdict(job.settings), "seed": job.seed, "every": job.every}
+    told = {**job.config.as_dict(), **asdict(job.settings), "seed": job.seed, "target": job.target}
     told |= {"held_out": job.held_out, "programs": programs}
     return json.loads(json.dumps(told))
 
@@ -270,7 +301,8 @@ def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _line(moment: Moment) -> dict[str, Any]:
     """What is remembered of an evaluated moment."""
-    return {name: getattr(moment, name) for name in ("step", "samples", "seconds", "loss", "completion")}
+    kept = ("step", "samples", "seconds", "loss", "completion", "routines", "lengths", "figures")
+    return {name: getattr(moment, name) for name in kept}
 
 
 class _Log:
@@ -286,7 +318,10 @@ class _Log:
     def add(self, moment: Moment) -> None:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(_line(moment)) + "\n")
-        for name in ("loss", "completion"):
-            self.board.add_scalar(name, getattr(moment, name), moment.step)
-        self.board.add_scalar("samples a second", moment.samples / moment.seconds, moment.step)
+        scalars = {"loss": moment.loss, "completion": moment.completion, **moment.figures}
+        scalars["samples a second"] = moment.samples / moment.seconds
+        scalars |= {f"routines/{name}": share for name, share in moment.routines.items()}
+        scalars |= {f"tokens/up to {tokens}": share for tokens, share in moment.lengths.items()}
+        for name, number in scalars.items():
+            self.board.add_scalar(name, number, moment.step)
         self.board.flush()

@@ -1,0 +1,101 @@
+"""Learning from reward alone (L_R), as `plus` does it: proximal policy optimisation.
+
++1 when the whole program is finished, and nothing else. What makes that enough:
+
+- Programs are admitted from short to long: one more routine whenever enough of the latest episodes were finished.
+- Conditions are learned from what the interpreter shows (`experience.py`), behaviours from their advantage.
+- The value is told how many routines are left, which says most of what the rest of a program is worth.
+
+    training = PPOTraining(model, entries, PPOSettings(), seed=0)
+    loss = training.step()       # a rollout in every world, and the updates that follow
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from program_guided.learning.execution import infer
+from program_guided.learning.experience import Experience, RewardLearner
+from program_guided.learning.settings import PPOSettings
+
+__all__ = ["PPOTraining"]
+
+
+class PPOTraining(RewardLearner[PPOSettings]):
+    """A turn is a rollout of `horizon` steps in every world, then `epochs` passes over it in small batches."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        sizes = self.batch.programs.size
+        self.limit = int(sizes.min() if self.settings.admit else sizes.max())
+        self._offer()
+        self.batch.reset()
+
+    def step(self) -> float:
+        """Act, learn from it, admit longer programs; the mean loss."""
+        experience = self.collect()
+        losses = [self.descend(self._loss(experience.take(part))) for part in self._parts(len(experience))]
+        self._admit()
+        self.done += 1
+        return float(np.mean(losses))
+
+    def _parts(self, count: int) -> Iterator[Tensor]:
+        """Equally many in every process, since each update waits for all."""
+        parts = math.ceil(self.settings.samples / self.settings.minibatch)
+        for _ in range(self.settings.epochs):
+            yield from torch.randperm(count, generator=self.chance).tensor_split(parts)
+
+    def _loss(self, part: Experience) -> Tensor:
+        settings = self.settings
+        logits, rows = infer(self.model, part.observation)
+        log_probabilities = logits.log_softmax(dim=1)
+        labelled = part.answers >= 0 if settings.answers else torch.zeros_like(part.answers, dtype=torch.bool)
+        taken = log_probabilities.gather(1, part.actions[:, None])[:, 0]
+        right = log_probabilities.gather(1, part.answers.clamp(min=0)[:, None])[:, 0]
+        gain = _standard(part.advantages, ~labelled)
+        ratio = (taken - part.log_probabilities).exp()
+        surrogate = torch.minimum(ratio * gain, ratio.clamp(1 - settings.ratio, 1 + settings.ratio) * gain)
+        policy = torch.where(labelled, right, surrogate).mean()
+        entropy = -(log_probabilities.exp() * log_probabilities.clamp(min=-1e9)).sum(dim=1)
+        entropy = entropy.masked_fill(labelled, 0.0).mean()
+        error = (self.value(rows, part.left) - part.returns).square().mean()
+        return settings.value * error - policy - settings.entropy * (1 - self.share_done) * entropy
+
+    def _admit(self) -> None:
+        """Admit programs of one more routine when the latest episodes went well."""
+        if len(self._recent) < self.settings.window or self._recent.mean() < self.settings.admit:
+            return
+        sizes = self.batch.programs.size
+        if (sizes > self.limit).any():
+            self.limit, self._recent = int(sizes[sizes > self.limit].min()), self._recent[:0]
+            self._offer()
+
+    def _offer(self) -> None:
+        self.batch.offer(np.flatnonzero(self.batch.programs.size <= self.limit).astype(np.int32))
+
+    def figures(self) -> dict[str, float]:
+        """% of the latest episodes finished, and the length of the programs that are admitted."""
+        return {**super().figures(), "admitted routines": self.limit}
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        tensors, numbers = super().state()
+        return tensors, numbers | {"limit": self.limit}
+
+    def restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
+        super().restore(tensors, numbers)
+        self.limit = int(numbers["limit"])
+        self._offer()
+
+
+def _standard(advantages: Tensor, among: Tensor) -> Tensor:
+    """Shifted and scaled so that those `among` have mean 0 and deviation 1."""
+    counted = advantages[among]
+    if len(counted) < 2:
+        return advantages
+    return (advantages - counted.mean()) / (counted.std() + 1e-6)

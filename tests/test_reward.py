@@ -1,0 +1,197 @@
+"""Learning from reward: advantages by closed form, what conditions teach, and that it learns, again the same."""
+
+import numpy as np
+import pytest
+import torch
+
+from program_guided.language import compile_program, parse
+from program_guided.learning.a2c import A2CTraining
+from program_guided.learning.agent import ExecutorAgent
+from program_guided.learning.execution import Observation, build, infer, minecraft_config
+from program_guided.learning.experience import advantages, routines_left
+from program_guided.learning.ppo import PPOTraining
+from program_guided.learning.settings import A2CSettings, PPOSettings
+from program_guided.learning.training import Job, train
+from program_guided.tasks.minecraft.agents import rollout
+from program_guided.tasks.minecraft.batch import Batch, Entry
+from program_guided.tasks.minecraft.domain import DOMAIN
+from program_guided.tasks.minecraft.rules import Action, Outcome
+from program_guided.tasks.minecraft.splits import load_split
+from program_guided.tasks.minecraft.state import program_set
+
+TINY = {"word_width": 8, "hidden": 32, "heads": 4, "blocks": 1, "plans": 2}
+PPO = PPOSettings(steps=4 * 32 * 16, every=2 * 32 * 16, worlds=32, horizon=16, minibatch=128, window=8, variants=4)
+A2C = A2CSettings(steps=12 * 16 * 5, every=6 * 16 * 5, worlds=16, variants=4)
+TEXTS = (
+    "mine(gold)",
+    "goto(2, 3)",
+    "if is_there[river]:\n  mine(wood)\nsell(gold)",
+    "while env[gold] > 0:\n  mine(gold)\nif agent[gold] >= 2:\n  goto(1, 1)\nelse:\n  goto(2, 2)",
+)
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def entries(*texts):
+    return tuple(Entry(parse(text, DOMAIN), 100 * seed) for seed, text in enumerate(texts))
+
+
+def learner(settings, form="plus", programs=None, seed=0, **more):
+    torch.manual_seed(seed)
+    kind = PPOTraining if isinstance(settings, PPOSettings) else A2CTraining
+    return kind(build(minecraft_config(form, **TINY)), programs or entries(*TEXTS), settings, seed, **more)
+
+
+def lists(*rows):
+    return torch.tensor(rows, dtype=torch.float32)
+
+
+def test_advantages_of_an_episode_that_ends_are_those_of_its_discounted_reward():
+    """With lambda 1 they are the return less the value, whatever the values are."""
+    values = lists([0.3], [-0.2], [0.7], [5.0])
+    never, last = torch.zeros(3, 1, dtype=torch.bool), torch.tensor([[False], [False], [True]])
+    found = advantages(lists([0], [0], [1]), values, last, last, discount=0.9, trace=1.0)
+    torch.testing.assert_close(found, lists([0.81 - 0.3], [0.9 + 0.2], [1 - 0.7]))
+    bootstrapped = advantages(lists([0], [0], [1]), values, never, last, discount=0.9, trace=1.0)
+    torch.testing.assert_close(bootstrapped[2], lists(1 + 0.9 * 5 - 0.7))
+
+
+def test_advantages_with_a_trace_are_the_geometric_sum_of_surprises():
+    random = np.random.default_rng(0)
+    rewards, values = random.random(6), random.random(7)
+    discount, trace = 0.97, 0.8
+    surprise = [rewards[t] + discount * values[t + 1] - values[t] for t in range(6)]
+    expected = [sum((discount * trace) ** (k - t) * surprise[k] for k in range(t, 6)) for t in range(6)]
+    never = torch.zeros(6, 1, dtype=torch.bool)
+    found = advantages(
+        torch.tensor(rewards)[:, None], torch.tensor(values)[:, None], never, never, discount=discount, trace=trace
+    )
+    torch.testing.assert_close(found[:, 0], torch.tensor(expected))
+
+
+def test_a_trace_does_not_reach_over_the_end_of_an_episode():
+    ended = torch.tensor([[False], [True], [False]])
+    values = torch.zeros(4, 1)
+    found = advantages(lists([0], [0], [1]), values, ended, ended, discount=1.0, trace=1.0)
+    assert found[:, 0].tolist() == [0, 0, 1]
+
+
+def test_routines_left_is_the_shortest_way_to_the_end():
+    texts = ("mine(gold)", "mine(gold); sell(gold)", TEXTS[2], TEXTS[3])
+    programs = program_set(tuple(compile_program(parse(text, DOMAIN), DOMAIN) for text in texts))
+    assert routines_left(programs).tolist() == [1, 2, 1, 2, 2, 1, 3, 4, 2, 1, 1]
+
+
+def test_what_conditions_teach_is_what_the_planner_says():
+    """No label comes from the planner, and every one agrees with it; every answered condition gets one."""
+    training = learner(PPO, programs=load_split("train")[:200])
+    training.batch.offer(np.arange(200, dtype=np.int32))
+    training.batch.reset()
+    labelled = 0
+    for _ in range(100):
+        best, _ = training.batch.best_actions()
+        running = training.batch.outcome == Outcome.RUNNING
+        record = training._act(training.execution.observe().kept())
+        known = (record["answers"] >= 0).numpy() & running
+        assert best[known, record["answers"].numpy()[known]].all()
+        asked = running & best[:, [Action.TRUE, Action.FALSE]].any(axis=1)
+        assert (known == asked)[training.batch.outcome != Outcome.TIMEOUT].all()
+        labelled += int(known.sum())
+    assert labelled > 50
+
+
+def test_reward_is_given_at_the_end_of_a_program_and_only_there():
+    sparse, dense = (learner(PPO, each_routine=each) for each in (False, True))
+    for training, other in ((sparse, False), (dense, True)):
+        ends = rewards = finished = 0
+        for _ in range(300):
+            record = training._act(training.execution.observe().kept())
+            over = training.batch.outcome != Outcome.RUNNING
+            ends += int(((training.batch.ended >= 0) & (~over | (training.batch.outcome == Outcome.FINISHED))).sum())
+            rewards += int(record["rewards"].sum())
+            finished += int((record["terminated"].numpy() & (training.batch.outcome == Outcome.FINISHED)).sum())
+        assert rewards == (ends if other else finished) > 0
+
+
+@pytest.mark.parametrize("form", ["plus", "paper"])
+def test_experience_carried_out_again_gives_what_was_given_before(form):
+    """Z, masks and pointers are kept with each step: the same weights choose with the same probabilities."""
+    training = learner(PPO, form)
+    experience = training.collect()
+    logits, _ = infer(training.model, experience.observation)
+    again = logits.log_softmax(dim=1).gather(1, experience.actions[:, None])[:, 0]
+    torch.testing.assert_close(again, experience.log_probabilities, atol=1e-5, rtol=1e-5)
+    part = experience.take(torch.tensor([5, 3]))
+    assert part.actions.tolist() == [experience.actions[5], experience.actions[3]]
+
+
+def test_observations_of_programs_of_different_length_go_together():
+    observations = []
+    for text in (TEXTS[0], TEXTS[3]):
+        batch = Batch(entries(text), 3)
+        batch.reset()
+        model = build(minecraft_config("paper", **TINY))
+        from program_guided.learning.execution import Execution
+
+        observations.append(Execution(model, batch).observe().kept())
+    together = Observation.together(observations)
+    torch.manual_seed(0)
+    model = build(minecraft_config("paper", **TINY))
+    alone = torch.cat([infer(model, each)[0] for each in observations])
+    torch.testing.assert_close(infer(model, together)[0], alone, atol=1e-5, rtol=1e-5)
+
+
+def test_longer_programs_are_admitted_when_enough_episodes_succeed():
+    training = learner(PPO)
+    assert training.limit == 1
+    training._recent = np.arange(8) < 5
+    training._admit()
+    assert training.limit == 1
+    training._recent = np.arange(8) < 6
+    training._admit()
+    assert training.limit == 3
+    training._recent = np.ones(8, np.bool_)
+    training._admit()
+    assert training.limit == 5
+    assert learner(PPOSettings(**{**vars(PPO), "admit": 0.0})).limit == 5
+
+
+@pytest.mark.parametrize("settings", [PPO, A2C], ids=["ppo", "a2c"])
+@pytest.mark.parametrize("form", ["plus", "paper"])
+def test_the_same_seed_gives_the_same_training(settings, form):
+    losses = [[training.step() for _ in range(3)] for training in (learner(settings, form) for _ in range(2))]
+    assert losses[0] == losses[1]
+    assert losses[0] != [training.step() for training in [learner(settings, form, seed=1)] for _ in range(3)]
+
+
+@pytest.mark.parametrize("settings", [PPO, A2C], ids=["ppo", "a2c"])
+def test_interrupted_and_resumed_it_ends_with_the_same_weights(tmp_path, settings):
+    def job(name, **changes):
+        config = minecraft_config("plus", **TINY)
+        return Job(config, settings, tmp_path / name, target="reward", programs=entries(*TEXTS), **changes)
+
+    class Stop(Exception):
+        pass
+
+    def stop(moment):
+        if moment.step > settings.steps * 0.7:
+            raise Stop
+
+    train(job("whole"))
+    with pytest.raises(Stop):
+        train(job("cut"), stop)
+    train(job("cut", resume=True))
+    whole, cut = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "cut"))
+    assert whole == cut
+
+
+def test_a_small_executor_learns_from_reward_alone(tmp_path):
+    """The identity task of this world: go where the program says."""
+    texts = [f"goto({x}, {y})" for x in (1, 3, 5) for y in (1, 3, 5)]
+    settings = PPOSettings(
+        steps=250_000, every=250_000, worlds=64, minibatch=512, rate=4e-3, variants=64, average=0.97, epochs=2
+    )
+    config = minecraft_config("plus", word_width=16, hidden=64, heads=4, blocks=1, plans=4)
+    train(Job(config, settings, tmp_path, target="reward", programs=entries(*texts)))
+    fresh = tuple(Entry(entry.program, entry.seed + 10_000 + i) for entry in entries(*texts) for i in range(10))
+    assert rollout(fresh, ExecutorAgent.from_pretrained(tmp_path)).finished.mean() >= 0.9
