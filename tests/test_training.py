@@ -53,16 +53,20 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_the_loss_takes_every_best_action_for_right():
-    logits = torch.tensor([[0.0, 0.0, 0.0, 0.0], [2.0, 0.0, -torch.inf, -torch.inf], [1.0, 2.0, 3.0, 4.0]])
+    logits = torch.tensor([[0.0, 0.0, 0.0, 0.0], [2.0, 0.0, -torch.inf, -torch.inf], [1.0, 2.0, -torch.inf, 4.0]])
+    logits.requires_grad_()
     best = torch.tensor([[True, True, False, False], [True, False, False, False], [False] * 4])
-    expected = (np.log(2) + np.log1p(np.exp(-2.0))) / 2
-    torch.testing.assert_close(float(dense_loss(logits, best)), float(expected), atol=1e-6, rtol=1e-6)
+    expected = torch.tensor([np.log(2), np.log1p(np.exp(-2.0)), 0.0], dtype=torch.float32)
+    losses = dense_loss(logits, best)
+    torch.testing.assert_close(losses.detach(), expected)
+    losses.sum().backward()
+    assert logits.grad[2].abs().max() < 1e-6, "where nothing is right or wrong there is nothing to learn"
 
 
 def test_the_squared_loss_is_the_distance_to_an_even_choice_of_the_best():
     logits = torch.tensor([[0.0, 0.0, 0.0, 0.0], [1.0, 2.0, 3.0, 4.0]])
     best = torch.tensor([[True, True, False, False], [False] * 4])
-    torch.testing.assert_close(float(squared_loss(logits, best)), 4 * 0.25**2)
+    torch.testing.assert_close(squared_loss(logits, best), torch.tensor([4 * 0.25**2, 0.0]))
 
 
 @pytest.mark.parametrize("change", [{"states": "planner"}, {"loss": "l2"}, {}], ids=["cloning", "l2", "dagger"])

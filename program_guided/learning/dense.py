@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from program_guided.learning.execution import BEHAVIOURS
 from program_guided.learning.learner import Learner
 from program_guided.learning.settings import DenseSettings
 
@@ -29,18 +30,16 @@ GUIDED_FOR = 0.05
 
 
 def dense_loss(logits: Tensor, best: Tensor) -> Tensor:
-    """Minus the log of the probability of all best actions; states without any are left out."""
-    supervised = best.any(dim=1)
-    right = logits.log_softmax(dim=1).masked_fill(~best, -torch.inf)[supervised]
-    return -right.logsumexp(dim=1).sum() / supervised.sum().clamp(min=1)
+    """Minus the log of the probability of all best actions, by state; where there are none, any is right."""
+    right = best | ~best.any(dim=1, keepdim=True)
+    return -logits.log_softmax(dim=1).masked_fill(~right, -torch.inf).logsumexp(dim=1)
 
 
 def squared_loss(logits: Tensor, best: Tensor) -> Tensor:
-    """The paper's L2 distance, between the probabilities and an even choice among the best actions."""
-    supervised = best.any(dim=1)
-    target = best[supervised] / best[supervised].sum(dim=1, keepdim=True)
-    distance = (logits.softmax(dim=1)[supervised] - target).square().sum()
-    return distance / supervised.sum().clamp(min=1)
+    """The paper's L2 distance, between the probabilities and an even choice among the best actions, by state."""
+    target = best / best.sum(dim=1, keepdim=True).clamp(min=1)
+    distance = (logits.softmax(dim=1) - target).square().sum(dim=1)
+    return distance.masked_fill(~best.any(dim=1), 0.0)
 
 
 LOSSES: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {"cross-entropy": dense_loss, "l2": squared_loss}
@@ -53,12 +52,17 @@ class DenseTraining(Learner[DenseSettings]):
         """Update the weights, step the worlds; the loss (not a number if the training has broken down)."""
         best, _ = self.batch.best_actions()
         logits, rows = self.execution.infer()
-        loss = LOSSES[self.settings.loss](logits, torch.from_numpy(best).to(logits.device))
-        mean = self.descend(loss)
+        mean = self.descend(self._loss(logits, torch.from_numpy(best).to(logits.device)))
         if math.isfinite(mean):
             self._act(best, logits.detach().softmax(dim=1).cpu(), rows)
             self.done += 1
         return mean
+
+    def _loss(self, logits: Tensor, best: Tensor) -> Tensor:
+        """The mean over states that have a best action, conditions counted more often if so asked."""
+        losses = LOSSES[self.settings.loss](logits, best)
+        losses = torch.where(best[:, BEHAVIOURS:].any(dim=1), self.settings.conditions * losses, losses)
+        return losses.sum() / best.any(dim=1).sum().clamp(min=1)
 
     def _act(self, best: np.ndarray, probabilities: Tensor, rows: Tensor) -> None:
         count = self.batch.count

@@ -89,12 +89,15 @@ class DenseSettings(Settings):
     """Whose steps lead through the worlds: the learner's own (DAgger), or the planner's (behaviour cloning)."""
     loss: Literal["cross-entropy", "l2"] = "cross-entropy"
     """Minus the log of the probability of all best actions, or the paper's L2 distance."""
+    conditions: float = 1.0
+    """Weight of a condition's loss beside that of a behaviour's step; there are fewer of them."""
     greedy: float = 0.5
     """Share of the worlds in which the learner acts greedily instead of sampling, at the end; it rises from 0."""
     guided: float = 0.5
     """Share of the planner's steps at the beginning; it falls to 0 over the first twentieth of the training."""
 
     SHARES: ClassVar[tuple[str, ...]] = (*Settings.SHARES, "greedy", "guided")
+    POSITIVE: ClassVar[tuple[str, ...]] = (*Settings.POSITIVE, "conditions")
 
 
 @dataclass(frozen=True)
