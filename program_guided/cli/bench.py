@@ -18,9 +18,10 @@ __all__ = ["Bench"]
 class Bench:
     """Measure speed, beside peers in the same run (they come with the extra `bench`)."""
 
-    what: tyro.conf.Positional[Literal["world", "executor"]]
+    what: tyro.conf.Positional[Literal["world", "executor", "learn"]]
     """world: the 2D Minecraft world on one core, beside MiniGrid and EnvPool. executor: the network on one core, by
-    program length, against its plain forms and beside torch's decoder."""
+    program length, against its plain forms and beside torch's decoder. learn: learning from reward on all cores,
+    beside Stable-Baselines3."""
     seconds: float = 3.0
     """How long each measurement runs."""
     batch: int = 1024
@@ -33,20 +34,21 @@ class Bench:
     """Write the figures to this file too."""
 
     def run(self) -> int:
-        from program_guided.benchmarks import executor, world
+        from program_guided.benchmarks import executor, learn, world
 
         if not (self.seconds > 0 and self.batch >= 1 and self.memory_steps >= 0):
             raise DataError("--seconds must be more than 0, --batch at least 1, --memory-steps at least 0")
+        show = {"world": world, "executor": executor, "learn": learn}[self.what].print_figures
         if self.what == "world":
             figures = world.measure(self.seconds, self.batch, self.memory_steps)
         else:
-            figures = executor.measure(self.seconds)
+            figures = (executor if self.what == "executor" else learn).measure(self.seconds)
         if self.save is not None:
             save_json(figures, self.save)
         if self.json:
             print_json(figures)
         else:
-            (world if self.what == "world" else executor).print_figures(figures)
+            show(figures)
             if self.save is not None:
                 print("wrote", self.save)
         return 0

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluate", "print_completion"]
 
-PAPER = {"test": 99.1, "longer": 94.4, "complex": 96.3}
-"""ProTo with dense supervision, in the paper's table."""
+PAPER = {
+    "dense": {"test": 99.1, "longer": 94.4, "complex": 96.3},
+    "reward": {"test": 97.3, "longer": 91.2, "complex": 95.0},
+}
+"""ProTo by its training target, in the paper's table."""
 PAPER_SIDES = (5, 8)
 LONG_PROGRAMS = 100
 """Programs made for --tokens."""
@@ -36,6 +39,9 @@ class Evaluate:
     """Which splits: train, test (or standard), longer, complex, test-complex, or all."""
     tokens: int | None = None
     """Instead of splits: 100 programs of about this many tokens."""
+    unseen: str | None = None
+    """Only programs that contain this routine, like "mine(gold)"; the planner does anything at it, as if it did not
+    know it."""
     worlds: int = 1
     """Worlds to run each program in."""
     sides: tuple[int, int] = PAPER_SIDES
@@ -51,7 +57,9 @@ class Evaluate:
     save: Path | None = None
     """Write the figures to this file too."""
     figure: Path | None = None
-    """Draw completion against training time of the checkpoints to this PNG file."""
+    """Draw held-out completion along the checkpoints' trainings to this PNG file."""
+    against: Literal["time", "steps"] = "time"
+    """What the figure is drawn against."""
 
     def run(self) -> int:
         from program_guided.learning.evaluation import evaluate
@@ -63,15 +71,16 @@ class Evaluate:
             raise DataError("--figure: only checkpoints have a training to draw")
         splits = self._splits()
         for name in self.agent:
-            named(name, self.seed, self.sample)  # a checkpoint that cannot be read is told before anything is measured
+            self._named(name)  # a checkpoint that cannot be read is told before anything is measured
         settings: dict[str, Any] = {"worlds": self.worlds, "sides": self.sides}
-        figures: dict[str, Any] = {"seed": self.seed, "sample": self.sample, **settings, "agents": {}}
+        told = {"seed": self.seed, "sample": self.sample, "unseen": self.unseen, **settings}
+        figures: dict[str, Any] = {**told, "agents": {}}
         with _Waiting(not self.json) as waiting:
             for name in self.agent:
                 found: dict[str, Any] = {}
                 for split, entries in splits.items():
                     waiting.say(f"{name} on {split}")
-                    agent, training = named(name, self.seed, self.sample)
+                    agent, training = self._named(name)
                     found[split] = evaluate(agent, entries, **settings)
                 figures["agents"][name] = {"training": training, "splits": found}
         figures["means"] = _means(figures["agents"])
@@ -79,6 +88,7 @@ class Evaluate:
         return 0
 
     def _splits(self) -> dict[str, tuple[Entry, ...]]:
+        from program_guided.tasks.minecraft.routines import read_routine
         from program_guided.tasks.minecraft.splits import SIZES, load_split, split_name
 
         if self.tokens is not None:
@@ -86,7 +96,24 @@ class Evaluate:
 
             return {f"{self.tokens} tokens": programs_of_length(self.tokens, LONG_PROGRAMS)}
         names = tuple(SIZES) if "all" in self.split else tuple(split_name(name) for name in self.split)
-        return {name: load_split(name) for name in names}
+        splits = {name: load_split(name) for name in names}
+        if self.unseen is None:
+            return splits
+        routine = read_routine(self.unseen)
+        splits = {
+            name: tuple(entry for entry in entries if routine.in_program(entry.program))
+            for name, entries in splits.items()
+        }
+        if not all(splits.values()):
+            raise DataError(f"--unseen {self.unseen}: no program of {', '.join(names)} contains it")
+        return splits
+
+    def _named(self, name: str) -> tuple[Any, dict[str, Any] | None]:
+        if self.unseen is not None and name == "planner":
+            from program_guided.tasks.minecraft.routines import IgnorantPlanner, read_routine
+
+            return IgnorantPlanner(read_routine(self.unseen), self.seed), None
+        return named(name, self.seed, self.sample)
 
     def _report(self, figures: dict[str, Any]) -> None:
         if self.save is not None:
@@ -94,9 +121,9 @@ class Evaluate:
         if self.figure is not None:
             from program_guided.tasks.minecraft.pictures.plots import plot_trainings
 
-            trainings = [agent["training"] for agent in figures["agents"].values() if agent["training"]]
-            named_curves = {f"{each['executor']['form']}, seed {each['seed']}": each["curve"] for each in trainings}
-            plot_trainings(named_curves, self.figure)
+            groups = _groups(figures["agents"])
+            curves = {kind: [agent["training"]["curve"] for agent in group] for kind, group in groups.items()}
+            plot_trainings(curves, self.figure, by="seconds" if self.against == "time" else "samples")
         if self.json:
             print_json(figures)
             return
@@ -119,19 +146,39 @@ def named(name: str, seed: int, sample: bool) -> tuple[Any, dict[str, Any] | Non
 
     agent = ExecutorAgent.from_pretrained(name, sample=sample, seed=seed)
     told = agent.config.get("training", {})
-    kept = ("command", "commit", "machine", "target", "seed", "processes", "settings", "samples", "minutes", "curve")
+    kept = (
+        "command",
+        "commit",
+        "machine",
+        "target",
+        "seed",
+        "processes",
+        "without",
+        "settings",
+        "samples",
+        "minutes",
+        "curve",
+    )
     executor = agent.config["executor"]
     size = sum(parameter.numel() for parameter in agent.model.parameters())
     return agent, {"executor": executor, "parameters": size, **{key: told[key] for key in kept if key in told}}
 
 
-def _means(agents: Mapping[str, Any]) -> dict[str, Any]:
-    """Mean and spread over checkpoints of one kind with different seeds."""
+def _groups(agents: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """Checkpoints by kind: form, target, and what was left out."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for agent in agents.values():
         training = agent["training"]
         if training:
-            groups.setdefault(f"{training['executor']['form']}, {training.get('target', 'dense')}", []).append(agent)
+            executor = training["executor"]
+            missing = [name for name, there in executor.items() if there is False] + training.get("without", [])
+            kind = ", ".join([executor["form"], training.get("target", "dense"), *(f"no {name}" for name in missing)])
+            groups.setdefault(kind, []).append(agent)
+    return groups
+
+
+def _means(agents: Mapping[str, Any]) -> dict[str, Any]:
+    """Mean and spread over checkpoints of one kind with different seeds."""
     return {
         kind: {
             split: {
@@ -141,7 +188,7 @@ def _means(agents: Mapping[str, Any]) -> dict[str, Any]:
             }
             for split in group[0]["splits"]
         }
-        for kind, group in groups.items()
+        for kind, group in _groups(agents).items()
         if len(group) > 1
     }
 
@@ -178,17 +225,19 @@ def print_completion(figures: Mapping[str, Any]) -> None:
     for heading in ("split", "agent", "programs", "finished %", "paper's ProTo", "steps", *failures):
         justify: Literal["left", "right"] = "left" if heading in ("split", "agent") else "right"
         table.add_column(heading.replace(" ", "\n"), justify=justify, no_wrap=True)
-    paper_s = PAPER if tuple(figures["sides"]) == PAPER_SIDES else {}
+    papers = PAPER if tuple(figures["sides"]) == PAPER_SIDES and not figures["unseen"] else {}
     for name, agent in figures["agents"].items():
         for split, found in agent["splits"].items():
-            paper = f"{paper_s.get(split, '')}" if agent["training"] else ""
+            target = agent["training"].get("target", "dense") if agent["training"] else ""
+            paper = f"{papers.get(target, {}).get(split, '')}"
             numbers = (str(found["programs"]), f"{found['completion']:.1f}", paper)
             reasons = (str(found["outcomes"].get(failure, "")) for failure in failures)
             table.add_row(split, Path(name).name, *numbers, f"{found['mean_steps']:.1f}", *reasons)
     for kind, splits in figures["means"].items():
         for split, mean in splits.items():
-            label = f"{kind.split(',')[0]}, {len(mean['seeds'])} seeds"
-            table.add_row(split, label, "", f"{mean['completion']:.2f}", f"{paper_s.get(split, '')}", "")
+            form, target, *_ = kind.split(", ")
+            paper = f"{papers.get(target, {}).get(split, '')}"
+            table.add_row(split, f"{form}, {len(mean['seeds'])} seeds", "", f"{mean['completion']:.2f}", paper, "")
     Console().print(table)
 
 

@@ -44,6 +44,8 @@ class Train:
     """Where tensors live."""
     held_out: int = 200
     """Programs of train that are not trained on, but evaluated on."""
+    without: tuple[str, ...] = ()
+    """Leave out the programs that contain one of these routines, like "mine(gold)" or "is_there[river]"."""
     parts: tyro.conf.OmitArgPrefixes[Parts] = field(default_factory=Parts)
     settings: tyro.conf.OmitArgPrefixes[Settings] = RECIPES["dense", "plus"]
 
@@ -77,6 +79,7 @@ class Train:
             accelerator=self.accelerator,
             resume=self.resume,
             held_out=self.held_out,
+            without=self.without,
             about=provenance(),
         )
         job.check()

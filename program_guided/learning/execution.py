@@ -90,7 +90,7 @@ class Observation:
         longest = max(each.words.shape[1] for each in observations)
         observations = [each._lengthened(longest - each.words.shape[1]) for each in observations]
         parts = zip(*(each._parts() for each in observations), strict=True)
-        return cls._of([None if part[0] is None else torch.cat(part) for part in parts])  # type: ignore[arg-type]
+        return cls._of([None if part[0] is None else torch.cat(part) for part in parts])
 
     def _lengthened(self, more: int) -> Observation:
         beyond = (0, 0, 0, more)

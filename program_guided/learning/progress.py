@@ -1,11 +1,13 @@
-"""The progress of a training: a bar in a terminal, a line at each evaluation elsewhere."""
+"""The progress of a training: a bar in a terminal with where it stands below, a line at each evaluation elsewhere."""
 
 from __future__ import annotations
 
 from types import TracebackType
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
 from program_guided.learning.training import Moment
 
@@ -25,19 +27,22 @@ class ProgressBar:
             TextColumn("left"),
             TimeRemainingColumn(elapsed_when_finished=False),
         )
-        self._progress = Progress(*columns, console=self._console, disable=not self._console.is_terminal)
+        self._progress = Progress(*columns, console=self._console)
         self._task = self._progress.add_task("", total=None, figures="")
+        self._live = Live(self._progress, console=self._console) if self._console.is_terminal else None
         self._loss: float | None = None
         self._start: tuple[int, float] | None = None
 
     def __enter__(self) -> ProgressBar:
-        self._progress.start()
+        if self._live:
+            self._live.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.stop()
+        if self._live:
+            self._live.stop()
 
     def __call__(self, moment: Moment) -> None:
         self._loss = moment.loss if self._loss is None else 0.98 * self._loss + 0.02 * moment.loss
@@ -47,5 +52,21 @@ class ProgressBar:
         finished = "" if moment.completion is None else f"held-out {moment.completion:.1f} %"
         figures = f"{rate}  loss {self._loss:.3f}  {finished}"
         self._progress.update(self._task, completed=moment.step, total=moment.steps, figures=figures)
-        if moment.evaluated and not self._console.is_terminal:
+        if moment.evaluated and self._live:
+            self._live.update(Group(self._progress, *map(Text, _standing(moment))))
+        elif moment.evaluated:
             print(f"step {moment.step:,} of {moment.steps:,}  {moment.seconds / 60:.1f} min  {figures}", flush=True)
+
+
+def _standing(moment: Moment) -> list[str]:
+    """Where the held-out programs stand, a line each."""
+    named = {
+        "right, by routine": moment.routines,
+        "finished, up to so many tokens": moment.lengths,
+        "in training": moment.figures,
+    }
+    return [
+        f"{title}:  " + "   ".join(f"{name} {number:.0f}" for name, number in numbers.items())
+        for title, numbers in named.items()
+        if numbers
+    ]

@@ -39,6 +39,7 @@ from program_guided.learning.settings import A2CSettings, DenseSettings, PPOSett
 from program_guided.models.config import ExecutorConfig
 from program_guided.models.executor import Executor
 from program_guided.tasks.minecraft.batch import Entry
+from program_guided.tasks.minecraft.routines import read_routine
 from program_guided.tasks.minecraft.splits import load_split
 
 __all__ = ["Job", "Moment", "train"]
@@ -65,6 +66,8 @@ class Job:
     resume: bool = False
     held_out: int = 200
     """So many programs at the end of train are not trained on, but evaluated on."""
+    without: tuple[str, ...] = ()
+    """Leave out programs that contain one of these routines."""
     programs: tuple[Entry, ...] | None = None
     """Train on these instead of the train split, and evaluate on them too."""
     about: Mapping[str, Any] | None = None
@@ -73,6 +76,8 @@ class Job:
     def check(self) -> None:
         """One clear error for a job that cannot begin."""
         self.settings.check(self.processes)
+        for text in self.without:
+            read_routine(text)
         state = self.folder / STATE
         if self.resume and not state.is_file():
             raise DataError(f"{self.folder}: there is no training to resume ({STATE} is missing); leave out --resume")
@@ -150,6 +155,8 @@ class _Run:
     def __init__(self, fabric: Any, job: Job) -> None:
         self.fabric, self.job = fabric, job
         every = job.programs or load_split("train")
+        removed = [read_routine(text) for text in job.without]
+        every = tuple(entry for entry in every if not any(each.in_program(entry.program) for each in removed))
         self.held_out = every if job.programs else every[-job.held_out :]
         torch.manual_seed(job.seed)
         model: Executor = build(job.config).to(fabric.device)
@@ -250,6 +257,7 @@ class _Run:
             "target": job.target,
             "seed": job.seed,
             "processes": self.fabric.world_size,
+            "without": job.without,
             "settings": asdict(job.settings),
             "steps": self.training.done,
             "samples": self.samples,
@@ -291,7 +299,7 @@ def _identity(job: Job) -> dict[str, Any]:
     """What must be the same when a training is resumed, as JSON reads it back."""
     programs = [[entry.text, entry.seed] for entry in job.programs or ()]
     told = {**job.config.as_dict(), **asdict(job.settings), "seed": job.seed, "target": job.target}
-    told |= {"held_out": job.held_out, "programs": programs}
+    told |= {"held_out": job.held_out, "without": job.without, "programs": programs}
     return json.loads(json.dumps(told))
 
 

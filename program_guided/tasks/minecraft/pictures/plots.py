@@ -1,7 +1,7 @@
 """Plots: of the splits, from the figures of `statistics.describe`, and of trainings, from their checkpoints.
 
 plot_splits(describe(), Path("out/dataset_minecraft.png"))
-plot_trainings({"plus, seed 0": [{"seconds": 60.0, "completion": 71.5}, ...]}, Path("out/training.png"))
+plot_trainings({"plus": [[{"seconds": 60.0, "completion": 71.5}, ...], ...]}, Path("out/training.png"))
 """
 
 from __future__ import annotations
@@ -51,23 +51,34 @@ def plot_splits(splits: dict[str, Any], path: Path) -> None:
     _save(figure, path)
 
 
-def plot_trainings(curves: Mapping[str, Sequence[Mapping[str, float]]], path: Path) -> None:
-    """Held-out programs that fail, against training time; names that begin alike (up to a comma) share a colour."""
+Curve = Sequence[Mapping[str, float]]
+
+
+def plot_trainings(curves: Mapping[str, Sequence[Curve]], path: Path, *, by: str = "seconds") -> None:
+    """% of held-out programs finished, against minutes ("seconds") or steps ("samples") of training, on a scale that
+    shows the last per cents. Each kind of training has the curves of its seeds: their mean, and its standard error."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    unit, label = {"seconds": (60, "minutes of training"), "samples": (1e6, "million steps in the world")}[by]
     figure, panel = plt.subplots(figsize=(8, 4.5), layout="constrained")
-    colours: dict[str, str] = {}
-    for name, curve in curves.items():
-        kind = name.split(",")[0]
-        new = kind not in colours
-        colour = colours.setdefault(kind, f"C{len(colours)}")
-        minutes = [each["seconds"] / 60 for each in curve]
-        failed = [max(LEAST_FAILED, 100 - each["completion"]) for each in curve]
-        panel.semilogy(minutes, failed, color=colour, alpha=0.8, linewidth=1.2, label=kind if new else None)
-    panel.set_xlabel("minutes of training")
+    for number, (kind, seeds) in enumerate(curves.items()):
+        colour = f"C{number}"
+        at = [np.array([each[by] for each in curve]) / unit for curve in seeds]
+        failed = [np.array([100 - each["completion"] for each in curve]) for curve in seeds]
+        if len(seeds) > 1:
+            for along, one in zip(at, failed, strict=True):
+                panel.semilogy(along, one.clip(LEAST_FAILED), color=colour, alpha=0.3, linewidth=0.8)
+        along = np.linspace(max(each[0] for each in at), min(each[-1] for each in at), 200)
+        every = np.array([np.interp(along, *each) for each in zip(at, failed, strict=True)])
+        mean, error = every.mean(axis=0), every.std(axis=0, ddof=1 if len(seeds) > 1 else 0) / len(seeds) ** 0.5
+        told = f"{kind}, mean of {len(seeds)} seeds" if len(seeds) > 1 else kind
+        panel.semilogy(along, mean.clip(LEAST_FAILED), color=colour, linewidth=1.8, label=told)
+        low, high = (mean - error).clip(LEAST_FAILED), (mean + error).clip(LEAST_FAILED)
+        panel.fill_between(along, low, high, color=colour, alpha=0.2, linewidth=0)
+    panel.set_xlabel(label)
     panel.set_ylabel("% of held-out programs finished")
     panel.set_ylim(100, LEAST_FAILED * 0.9)
     marks = (0, 50, 80, 90, 95, 98, 99, 99.5)
@@ -76,7 +87,7 @@ def plot_trainings(curves: Mapping[str, Sequence[Mapping[str, float]]], path: Pa
     panel.set_xlim(left=0)
     panel.grid(alpha=0.25)
     panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(frameon=False, loc="upper right")
+    panel.legend(frameon=False, loc="best")
     _save(figure, path)
 
 
