@@ -36,7 +36,7 @@ def measure(seconds: float) -> dict[str, Any]:
     peer = _peer()
     if peer is not None:
         runs[PEER] = peer
-    speeds = {name: 0.0 for name in runs}
+    speeds = dict.fromkeys(runs, 0.0)
     for _ in range(ROUNDS):
         for name, run in runs.items():
             speeds[name] = max(speeds[name], _speed(run, seconds / ROUNDS))
