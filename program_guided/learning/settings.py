@@ -189,7 +189,7 @@ class A2CSettings(RewardSettings):
 
 RECIPES: Mapping[tuple[Target, Literal["plus", "paper"]], Settings] = {
     ("dense", "plus"): DenseSettings(),
-    ("dense", "paper"): DenseSettings(steps=24_000, rate=1e-3),
+    ("dense", "paper"): DenseSettings(steps=24_000, rate=1e-3, conditions=4.0),
     ("reward", "plus"): PPOSettings(),
     ("reward", "paper"): A2CSettings(),
     ("progress", "plus"): PPOSettings(),
