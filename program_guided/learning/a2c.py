@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from program_guided.learning.execution import infer
 from program_guided.learning.experience import Experience, RewardLearner
 from program_guided.learning.settings import A2CSettings
 
@@ -31,8 +30,7 @@ class A2CTraining(RewardLearner[A2CSettings]):
 
     def _loss(self, experience: Experience) -> Tensor:
         settings = self.settings
-        logits, rows = infer(self.model, experience.observation)
-        log_probabilities = logits.log_softmax(dim=1)
+        log_probabilities, rows = self.policy(experience.observation)
         taken = log_probabilities.gather(1, experience.actions[:, None])[:, 0]
         entropy = -(log_probabilities.exp() * log_probabilities.clamp(min=-1e9)).sum(dim=1).mean()
         error = (self.value(rows, experience.left) - experience.returns).square().mean()

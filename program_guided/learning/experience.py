@@ -111,8 +111,8 @@ class RewardLearner(Learner[AnyRewardSettings]):
     def _act(self, observation: Observation) -> dict[str, Tensor]:
         """One step of every world, and what is to be remembered of it."""
         batch, remaining, running = self.batch, self._remaining(), self.batch.outcome == Outcome.RUNNING
-        logits, rows = infer(self.model, observation)
-        log_probabilities = logits.log_softmax(dim=1).cpu()
+        log_probabilities, rows = self.policy(observation)
+        log_probabilities = log_probabilities.cpu()
         actions = torch.multinomial(log_probabilities.exp(), 1, generator=self.chance)[:, 0]
         self.walk(actions.numpy(), rows)
         outcome = np.where(running, batch.outcome, Outcome.RUNNING)
@@ -130,6 +130,16 @@ class RewardLearner(Learner[AnyRewardSettings]):
             "answers": _answers(observation.mask.cpu(), actions, torch.from_numpy(outcome)),
             "running": torch.from_numpy(running),
         }
+
+    def policy(self, observation: Observation) -> tuple[Tensor, Tensor]:
+        """Logarithms of the actions' probabilities, and the new rows of Z."""
+        logits, rows = infer(self.model, observation)
+        return (logits * self.sharpness).log_softmax(dim=1), rows
+
+    @property
+    def sharpness(self) -> float:
+        """What scores of actions are multiplied by."""
+        return 1.0
 
     def value(self, rows: Tensor, left: Tensor) -> Tensor:
         """What the states behind these rows of Z are worth."""

@@ -5,6 +5,7 @@
 - Programs are admitted from short to long: one more routine whenever enough of the latest episodes were finished.
 - Conditions are learned from what the interpreter shows (`experience.py`), behaviours from their advantage.
 - The value is told how many routines are left, which says most of what the rest of a program is worth.
+- Actions are sampled more and more sharply, so that the greedy executor's own failures are met while there is time.
 
     training = PPOTraining(model, entries, PPOSettings(), seed=0)
     loss = training.step()       # a rollout in every world, and the updates that follow
@@ -20,7 +21,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from program_guided.learning.execution import infer
 from program_guided.learning.experience import Experience, RewardLearner
 from program_guided.learning.settings import PPOSettings
 
@@ -53,8 +53,7 @@ class PPOTraining(RewardLearner[PPOSettings]):
 
     def _loss(self, part: Experience) -> Tensor:
         settings = self.settings
-        logits, rows = infer(self.model, part.observation)
-        log_probabilities = logits.log_softmax(dim=1)
+        log_probabilities, rows = self.policy(part.observation)
         labelled = part.answers >= 0 if settings.answers else torch.zeros_like(part.answers, dtype=torch.bool)
         taken = log_probabilities.gather(1, part.actions[:, None])[:, 0]
         right = log_probabilities.gather(1, part.answers.clamp(min=0)[:, None])[:, 0]
@@ -66,6 +65,10 @@ class PPOTraining(RewardLearner[PPOSettings]):
         entropy = entropy.masked_fill(labelled, 0.0).mean()
         error = (self.value(rows, part.left) - part.returns).square().mean()
         return settings.value * error - policy - settings.entropy * (1 - self.share_done) * entropy
+
+    @property
+    def sharpness(self) -> float:
+        return 1 + (self.settings.sharpen - 1) * self.share_done
 
     def _admit(self) -> None:
         """Admit programs of one more routine when the latest episodes went well."""

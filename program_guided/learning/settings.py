@@ -149,6 +149,9 @@ class PPOSettings(RewardSettings):
     """Steps in one update of the weights, in all processes together."""
     ratio: float = 0.2
     """Beyond this change of an action's probability there is nothing to gain."""
+    sharpen: float = 4.0
+    """Scores of actions are multiplied by up to this; it rises from 1. So the learner acts more and more as it will
+    when it acts greedily, and meets what goes wrong then."""
     answers: bool = True
     """Learn conditions from what the interpreter shows: an episode that ends at one was answered wrongly."""
     admit: float = 0.75
@@ -156,7 +159,7 @@ class PPOSettings(RewardSettings):
 
     COUNTS: ClassVar[tuple[str, ...]] = (*RewardSettings.COUNTS, "epochs", "minibatch")
     SHARES: ClassVar[tuple[str, ...]] = (*RewardSettings.SHARES, "admit")
-    POSITIVE: ClassVar[tuple[str, ...]] = (*RewardSettings.POSITIVE, "ratio")
+    POSITIVE: ClassVar[tuple[str, ...]] = (*RewardSettings.POSITIVE, "ratio", "sharpen")
 
 
 @dataclass(frozen=True)
