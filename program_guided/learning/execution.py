@@ -47,7 +47,9 @@ def build(config: ExecutorConfig) -> Executor:
     sizes = GridSizes(len(KINDS), len(OBJECTS), LARGEST_SIDE)
     if config.form == "paper":
         sizes_of_paper = (config.width, config.heads, config.blocks, sizes, config.hidden)
-        return Executor(config, CellReader(*sizes_of_paper, sink=config.sink, objects=config.objects))
+        return Executor(
+            config, CellReader(*sizes_of_paper, sink=config.sink, objects=config.objects, blind=config.blind)
+        )
     return Executor(config, GridReader(config.width, config.heads, sizes, config.plans, config.hidden))
 
 

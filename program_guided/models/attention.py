@@ -53,7 +53,8 @@ class TableAttention(nn.Module):
     An item whose index is -1 does not exist and gets no weight. With `sink` there is one more item, a sum of nothing,
     for heads that find nothing to look at; it also makes counts visible, since n equal items then share n / (n + 1) of
     the weight instead of all of it. `common` (batch, width) is added to every item, the sink included. `values` (rows,
-    width) are what is attended to, if that is something else than what is compared with the query.
+    width) are what is attended to, if that is something else than what is compared with the query. `visible` (rows,
+    heads) says which heads compare the query with a row (1) and which ignore it (0), if not all do.
     """
 
     def __init__(self, width: int, heads: int, sink: bool = False) -> None:
@@ -71,13 +72,15 @@ class TableAttention(nn.Module):
         values: Tensor | None = None,
         watch: Watch | None = None,
         name: str = "",
+        visible: Tensor | None = None,
     ) -> Tensor:
         if query.device.type != "cpu" or query.dtype != torch.float32:
-            return self.plain(query, table, index, common, values)
+            return self.plain(query, table, index, common, values, visible)
         batch, width = query.shape
         per_head = (-1, self.heads, width // self.heads)
-        asked, keys = self.query(query).view(per_head).transpose(0, 1), self.key(table).view(per_head).movedim(0, 2)
-        scores = torch.bmm(asked * per_head[-1] ** -0.5, keys)
+        asked, keys = self.query(query).view(per_head).transpose(0, 1), self.key(table).view(per_head)
+        keys = keys if visible is None else keys * visible[..., None]
+        scores = torch.bmm(asked * per_head[-1] ** -0.5, keys.movedim(0, 2))
         weights, shares = _Gather.apply(scores, index.to(torch.int16), self.sink)  # type: ignore[no-untyped-call]
         if watch is not None:
             watch[name] = weights.detach().transpose(0, 1)
@@ -93,11 +96,15 @@ class TableAttention(nn.Module):
         index: Tensor,
         common: Tensor | None = None,
         values: Tensor | None = None,
+        visible: Tensor | None = None,
     ) -> Tensor:
         """The same, item by item."""
         batch, width = query.shape
         shape = (batch, -1, self.heads, width // self.heads)
         keys = self.key(self._items(table, index, common)).view(shape)
+        if visible is not None:
+            hidden = [self.key(self._items(table * visible[:, [head]], index, common)) for head in range(self.heads)]
+            keys = torch.stack([each.view(shape)[:, :, head] for head, each in enumerate(hidden)], dim=2)
         items = self.value(self._items(table if values is None else values, index, common)).view(shape)
         exists = index[..., 0] >= 0
         if self.sink:
