@@ -203,7 +203,7 @@ def test_padding_batch_size_and_batch_order_change_nothing(model):
 @pytest.mark.parametrize("sink", [False, True])
 def test_attention_from_tables_equals_attention_item_by_item(sink, hides):
     torch.manual_seed(0)
-    attention = TableAttention(32, 4, sink)
+    attention = TableAttention(32, 4, sink, tells=hides)
     query, common = torch.randn(9, 32, requires_grad=True), torch.randn(9, 32, requires_grad=True)
     table = torch.randn(20, 32, requires_grad=True)
     index = torch.randint(0, 20, (9, 11, 3), dtype=torch.int16)

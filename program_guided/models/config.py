@@ -28,6 +28,8 @@ class Parts:
     """paper: an empty item in CrossAtt2, which makes counts visible."""
     blind: bool = True
     """paper: half of the heads of CrossAtt2 see what lies in a cell and not where, so that they can count."""
+    tells: bool = True
+    """paper: heads of CrossAtt2 tell how much fits what they look for, beside its mean."""
     objects: bool = True
     """paper: what the agent carries as objects to attend to; without, it is added to every cell."""
     feed_forward: bool = True

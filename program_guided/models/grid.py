@@ -138,13 +138,23 @@ class CellReader(nn.Module):
     """
 
     def __init__(
-        self, width: int, heads: int, blocks: int, sizes: GridSizes, hidden: int, sink: bool, objects: bool, blind: bool
+        self,
+        width: int,
+        heads: int,
+        blocks: int,
+        sizes: GridSizes,
+        hidden: int,
+        *,
+        sink: bool,
+        objects: bool,
+        blind: bool,
+        tells: bool,
     ) -> None:
         super().__init__()
         self.sizes, self.objects, self.blind, self.heads = sizes, objects, blind, heads
         self.cells = Cells(width, hidden, sizes, offsets=True)
         self.carried = _normed(sizes.items + (MOST_CARRIED + 1) * objects, hidden // 2, width)
-        self.attend = nn.ModuleList(TableAttention(width, heads, sink) for _ in range(blocks))
+        self.attend = nn.ModuleList(TableAttention(width, heads, sink, tells) for _ in range(blocks))
 
     def prepare(self, grid: Grid, rows: int) -> SeenCells:
         """The cells and what is carried, as sums of table rows, for so many queries a grid."""
