@@ -154,11 +154,13 @@ class PPOSettings(RewardSettings):
     when it acts greedily, and meets what goes wrong then."""
     answers: bool = True
     """Learn conditions from what the interpreter shows: an episode that ends at one was answered wrongly."""
+    hindsight: float = 0.25
+    """Share of the steps that are learned from as what they carried out though it was not asked for."""
     admit: float = 0.75
     """Programs of one more routine are admitted when this share of the latest episodes was finished; 0: all at once."""
 
     COUNTS: ClassVar[tuple[str, ...]] = (*RewardSettings.COUNTS, "epochs", "minibatch")
-    SHARES: ClassVar[tuple[str, ...]] = (*RewardSettings.SHARES, "admit")
+    SHARES: ClassVar[tuple[str, ...]] = (*RewardSettings.SHARES, "admit", "hindsight")
     POSITIVE: ClassVar[tuple[str, ...]] = (*RewardSettings.POSITIVE, "ratio", "sharpen")
 
 
