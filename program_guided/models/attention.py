@@ -55,7 +55,8 @@ class TableAttention(nn.Module):
     the weight instead of all of it. `common` (batch, width) is added to every item, the sink included. `values` (rows,
     width) are what is attended to, if that is something else than what is compared with the query. `visible` (rows,
     heads) says which heads compare the query with a row (1) and which ignore it (0), if not all do. If it `tells`, the
-    log of the sum of exponentiated scores, which grows with the number of items that fit, is part of what is joined.
+    log of how many items there are like the best one (their scores' exponentials, the best one's being 1, summed) is
+    part of what is joined: a mean does not say how many it was taken of.
     """
 
     def __init__(self, width: int, heads: int, sink: bool = False, tells: bool = False) -> None:
@@ -83,20 +84,16 @@ class TableAttention(nn.Module):
         asked, keys = self.query(query).view(per_head).transpose(0, 1), self.key(table).view(per_head)
         keys = keys if visible is None else keys * visible[..., None]
         scores = torch.bmm(asked * per_head[-1] ** -0.5, keys.movedim(0, 2))
-        weights, shares, evidence = _Gather.apply(scores, index.to(torch.int16), self.sink)  # type: ignore[no-untyped-call]
+        weights, shares, many = _Gather.apply(scores, index.to(torch.int16), self.sink)  # type: ignore[no-untyped-call]
         if watch is not None:
             watch[name] = weights.detach().transpose(0, 1)
         values = self.value(table if values is None else values).view(per_head)
         attended = torch.bmm(shares, values.transpose(0, 1))
         attended = attended.transpose(0, 1).reshape(batch, width)
-        if common is not None:
-            attended = attended + self.value(common)
-            alike = asked.transpose(0, 1) * self.key(common).view(per_head)
-            evidence = evidence + alike.sum(dim=2).T * per_head[-1] ** -0.5
-        return self._joined(attended, evidence.T)
+        return self._joined(attended if common is None else attended + self.value(common), many.T)
 
-    def _joined(self, attended: Tensor, evidence: Tensor) -> Tensor:
-        joined: Tensor = self.join(torch.cat([attended, evidence], dim=1) if self.tells else attended)
+    def _joined(self, attended: Tensor, many: Tensor) -> Tensor:
+        joined: Tensor = self.join(torch.cat([attended, many], dim=1) if self.tells else attended)
         return joined
 
     def plain(
@@ -122,7 +119,7 @@ class TableAttention(nn.Module):
         scores = torch.einsum("bqhd,bnhd->bhn", self.query(query).view(shape), keys) * shape[-1] ** -0.5
         scores = scores.masked_fill(~exists[:, None], -torch.inf)
         attended = torch.einsum("bhn,bnhd->bhd", scores.softmax(dim=2), items).reshape(batch, width)
-        return self._joined(attended, scores.logsumexp(dim=2))
+        return self._joined(attended, scores.logsumexp(dim=2) - scores.amax(dim=2))
 
     def _items(self, table: Tensor, index: Tensor, common: Tensor | None) -> Tensor:
         """(batch, items, width), the sink first."""
@@ -158,7 +155,7 @@ def _exponentials(values, powers, bits):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=True, error_model="numpy")
-def _forward(scores, index, sink, weights, shares, evidence):  # type: ignore[no-untyped-def]
+def _forward(scores, index, sink, weights, shares, many):  # type: ignore[no-untyped-def]
     heads, batch, _ = scores.shape
     items, parts = index.shape[1], index.shape[2]
     powers = np.empty(items, np.float32)
@@ -181,7 +178,7 @@ def _forward(scores, index, sink, weights, shares, evidence):  # type: ignore[no
             _exponentials(weight, powers, bits)
             for n in range(items):
                 total += weight[n]
-            evidence[h, b] = most + np.log(total)
+            many[h, b] = np.log(total)
             share[:] = 0
             scale = np.float32(1.0) / total
             for n in range(items):
@@ -194,15 +191,17 @@ def _forward(scores, index, sink, weights, shares, evidence):  # type: ignore[no
 
 
 @njit(cache=True, fastmath=True, error_model="numpy")
-def _backward(weights, index, to_shares, to_evidence, to_scores):  # type: ignore[no-untyped-def]
+def _backward(weights, index, sink, to_shares, to_many, to_scores):  # type: ignore[no-untyped-def]
     heads, batch, items = weights.shape
     parts = index.shape[2]
     to_weight = np.empty(items, np.float32)
     for b in range(batch):
         for h in range(heads):
             to_share, to_score, weight = to_shares[h, b], to_scores[h, b], weights[h, b]
-            mean = np.float32(0.0)
+            mean, best, left = np.float32(0.0), 0, np.float32(1.0)
             for n in range(items):
+                left -= weight[n]
+                best = n if weight[n] > weight[best] else best
                 total = np.float32(0.0)
                 if index[b, n, 0] != NO_ITEM:
                     for k in range(parts):
@@ -212,29 +211,32 @@ def _backward(weights, index, to_shares, to_evidence, to_scores):  # type: ignor
             to_score[:] = 0
             for n in range(items):
                 if index[b, n, 0] != NO_ITEM:
-                    amount = weight[n] * (to_weight[n] - mean + to_evidence[h, b])
+                    amount = weight[n] * (to_weight[n] - mean + to_many[h, b])
+                    if n == best and not (sink and left >= weight[best]):
+                        amount -= to_many[h, b]
                     for k in range(parts):
                         to_score[index[b, n, k]] += amount
 
 
 class _Gather(torch.autograd.Function):
-    """Scores of rows (heads, batch, rows) -> weights of items (heads, batch, items), shares of rows, and the log of the
-    sum of the items' exponentiated scores (heads, batch)."""
+    """Scores of rows (heads, batch, rows) -> weights of items (heads, batch, items), shares of rows, and the log of how
+    many items there are like the best (heads, batch)."""
 
     @staticmethod
     def forward(context: Any, scores: Tensor, index: Tensor, sink: bool) -> tuple[Tensor, Tensor, Tensor]:
         weights = torch.empty(*scores.shape[:2], index.shape[1])
-        shares, evidence = torch.empty_like(scores), torch.empty(scores.shape[:2])
+        shares, many = torch.empty_like(scores), torch.empty(scores.shape[:2])
         rows, given = index.numpy().view(np.uint16), scores.detach().contiguous().numpy()
-        _forward(given, rows, sink, weights.numpy(), shares.numpy(), evidence.numpy())
+        _forward(given, rows, sink, weights.numpy(), shares.numpy(), many.numpy())
+        context.sink = sink
         context.save_for_backward(weights, index)
         context.mark_non_differentiable(weights)
-        return weights, shares, evidence
+        return weights, shares, many
 
     @staticmethod
-    def backward(context: Any, _: Tensor, to_shares: Tensor, to_evidence: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(context: Any, _: Tensor, to_shares: Tensor, to_many: Tensor) -> tuple[Tensor | None, ...]:
         weights, index = context.saved_tensors
         to_scores = torch.empty_like(to_shares, memory_format=torch.contiguous_format)
-        rows, given = index.numpy().view(np.uint16), (to_shares.contiguous().numpy(), to_evidence.contiguous().numpy())
-        _backward(weights.numpy(), rows, *given, to_scores.numpy())
+        rows, given = index.numpy().view(np.uint16), (to_shares.contiguous().numpy(), to_many.contiguous().numpy())
+        _backward(weights.numpy(), rows, context.sink, *given, to_scores.numpy())
         return to_scores, None, None

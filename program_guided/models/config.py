@@ -29,7 +29,7 @@ class Parts:
     blind: bool = True
     """paper: half of the heads of CrossAtt2 see what lies in a cell and not where, so that they can count."""
     tells: bool = True
-    """paper: heads of CrossAtt2 tell how much fits what they look for, beside its mean."""
+    """paper: heads of CrossAtt2 tell how many cells are like the best one, beside their mean."""
     objects: bool = True
     """paper: what the agent carries as objects to attend to; without, it is added to every cell."""
     feed_forward: bool = True
