@@ -12,7 +12,6 @@ and the same of `val` and `test` (whose "all" questions are one file). Departure
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,7 +21,7 @@ import h5py  # type: ignore[import-untyped,unused-ignore]
 import numpy as np
 
 from program_guided.errors import DataError
-from program_guided.files import make_folder_of, write_atomically
+from program_guided.files import renamed, write_atomically
 from program_guided.language.domain import unknown
 from program_guided.tasks.visual.detections import Detector, detect
 from program_guided.tasks.visual.graph import Scene, record_of
@@ -131,7 +130,7 @@ def _all_paths(folder: Path, split: str) -> list[Path]:
 @contextmanager
 def _h5_file(path: Path, length: int, detector: Detector) -> Iterator[tuple[Any, Any]]:
     """A file of the release's layout; it has its name only when it is whole."""
-    with _renamed(path) as temporary, h5py.File(temporary, "w") as file:
+    with renamed(path) as temporary, h5py.File(temporary, "w") as file:
         shape = (length, detector.most, detector.dimension)
         features = file.create_dataset("features", shape, "float16", chunks=(1, *shape[1:]), compression="lzf")
         yield features, file.create_dataset("bboxes", (length, detector.most, 4), "float32")
@@ -140,7 +139,7 @@ def _h5_file(path: Path, length: int, detector: Detector) -> Iterator[tuple[Any,
 @contextmanager
 def _records(path: Path) -> Iterator[Callable[[str, Any], None]]:
     """A JSON object written record by record; it has its name only when it is whole."""
-    with _renamed(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with renamed(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         writer = _Records(file)
         yield writer.add
         file.write("}\n" if writer.count else "{}\n")
@@ -154,16 +153,3 @@ class _Records:
     def add(self, key: str, record: Any) -> None:
         self._file.write(f"{',' if self.count else '{'}{json.dumps(key)}:{json.dumps(record, separators=(',', ':'))}\n")
         self.count += 1
-
-
-@contextmanager
-def _renamed(path: Path) -> Iterator[Path]:
-    make_folder_of(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        temporary.replace(path)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from None
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -27,7 +27,9 @@ __all__ = [
     "CHUNKS",
     "Choices",
     "Question",
+    "choices_of",
     "chunk_paths",
+    "question_of",
     "read_choices",
     "read_predictions",
     "read_questions",
@@ -80,7 +82,7 @@ class Choices:
 def read_questions(path: Path, on_bad: OnBad | None = None) -> Iterator[Question]:
     """The questions of a file, or of a folder of chunks, programs checked."""
     for file in chunk_paths(path) if path.is_dir() else [path]:
-        yield from _read(file, "question", _question, on_bad)
+        yield from _read(file, "question", question_of, on_bad)
 
 
 def read_scenes(path: Path, on_bad: OnBad | None = None) -> Iterator[Scene]:
@@ -90,7 +92,7 @@ def read_scenes(path: Path, on_bad: OnBad | None = None) -> Iterator[Scene]:
 
 def read_choices(path: Path, on_bad: OnBad | None = None) -> Iterator[tuple[str, Choices]]:
     """(question, its choices) of a file."""
-    return _read(path, "question", _choices, on_bad)
+    return _read(path, "question", choices_of, on_bad)
 
 
 def read_predictions(path: Path) -> dict[str, str]:
@@ -109,16 +111,19 @@ def read_predictions(path: Path) -> dict[str, str]:
     return predictions
 
 
-def chunk_paths(folder: Path) -> list[Path]:
+def chunk_paths(folder: Path, on_bad: OnBad | None = None) -> list[Path]:
     """The ten chunks of `train_all_questions`, each of which must be there."""
     found: dict[int, Path] = {}
     for path in folder.glob("*.json"):
-        number = re.search(r"_(\d+)\.json$", path.name)
-        if number:
-            found[int(number[1])] = path
-    missing = [number for number in range(CHUNKS) if number not in found]
-    if missing:
-        raise DataError(f"{folder}: chunk {missing[0]} of {CHUNKS} (..._{missing[0]}.json) is missing")
+        match = re.search(r"_(\d+)\.json$", path.name)
+        if match:
+            found[int(match[1])] = path
+    for number in range(CHUNKS):
+        if number not in found:
+            error = DataError(f"{folder}: chunk {number} of {CHUNKS} (..._{number}.json) is missing")
+            if on_bad is None:
+                raise error
+            on_bad(error)
     return [found[number] for number in sorted(found)]
 
 
@@ -135,12 +140,14 @@ def _read(path: Path, what: str, read: Callable[[str, Any], T], on_bad: OnBad | 
         yield result
 
 
-def _choices(key: str, record: Any) -> tuple[str, Choices]:
+def choices_of(key: str, record: Any) -> tuple[str, Choices]:
+    """One record of a choices file."""
     sets = [_texts(_get(record, name, list), name) for name in ("valid", "plausible")]
     return key, Choices(frozenset(sets[0]), frozenset(sets[1]))
 
 
-def _question(key: str, record: Any) -> Question:
+def question_of(key: str, record: Any) -> Question:
+    """One record of a questions file, its program checked."""
     groups, types = _get(record, "groups", dict, {}), _get(record, "types", dict, {})
     semantic = _get(record, "semantic", list, None)
     question = Question(
