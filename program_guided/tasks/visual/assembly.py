@@ -179,7 +179,7 @@ def _write_column(
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": full}
     with renamed(path) as temporary, temporary.open("wb") as file:
         hashed = _Hashed(file)
-        np.lib.format.write_array_header_1_0(hashed, header)  # type: ignore[arg-type]
+        np.lib.format.write_array_header_1_0(hashed, header)
         for array in arrays:
             hashed.write(np.ascontiguousarray(array, dtype).tobytes())
     return {"bytes": hashed.size, "sha256": hashed.digest.hexdigest()}

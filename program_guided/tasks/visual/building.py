@@ -25,12 +25,12 @@ from program_guided.files import renamed, write_atomically
 from program_guided.language.domain import unknown
 from program_guided.tasks.visual.detections import Detector, detect
 from program_guided.tasks.visual.graph import Scene, record_of
-from program_guided.tasks.visual.questions import Questioner
+from program_guided.tasks.visual.questions import PER_SCENE, Questioner
 from program_guided.tasks.visual.records import choices_record, question_record
-from program_guided.tasks.visual.release import CHUNKS
+from program_guided.tasks.visual.release import CHUNKS, Question, question_of
 from program_guided.tasks.visual.scenes import sample_scene
 
-__all__ = ["SPLITS", "scenes_of", "write_features", "write_questions", "write_world"]
+__all__ = ["SPLITS", "questions_of", "scenes_of", "write_features", "write_questions", "write_world"]
 
 SPLITS = {"train": 2000, "val": 200, "test": 300}
 """Scenes of each split."""
@@ -59,6 +59,13 @@ def hash_seed(seed: int, number: int) -> int:
     return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
 
 
+def questions_of(split: str, count: int, seed: int) -> Iterator[Question]:
+    """The questions that are asked about the scenes of a split, as the reader of the release gives them."""
+    questioner = _questioner(split, seed)
+    for scene in scenes_of(split, count, seed):
+        yield from (question_of(each.key, question_record(each)) for each in questioner.about(scene))
+
+
 def write_world(
     folder: Path,
     splits: Mapping[str, int] = SPLITS,
@@ -78,12 +85,12 @@ def write_questions(
     split: str,
     count: int,
     seed: int,
-    per_scene: int = 10,
+    per_scene: int = PER_SCENE,
     progress: Progress = lambda what, done, total: None,
 ) -> None:
     """Write a split's questions, scene graphs and choices, without ever holding them all."""
     scenes = scenes_of(split, count, seed)
-    questioner = Questioner(hash_seed(seed, FIRST_IMAGE.get(split, 0)), per_scene)
+    questioner = _questioner(split, seed, per_scene)
     with ExitStack() as stack:
         balanced = stack.enter_context(_records(folder / f"{split}_balanced_questions.json"))
         graphs = stack.enter_context(_records(folder / f"{split}_sceneGraphs.json"))
@@ -119,6 +126,10 @@ def write_features(
                 info[scene.image_id] = place | {"width": scene.width, "height": scene.height}
                 progress("features", start + row + 1, count)
     write_atomically(folder / "gqa_objects_info.json", json.dumps(info).encode("utf-8"))
+
+
+def _questioner(split: str, seed: int, per_scene: int = PER_SCENE) -> Questioner:
+    return Questioner(hash_seed(seed, FIRST_IMAGE.get(split, 0)), per_scene)
 
 
 def _all_paths(folder: Path, split: str) -> list[Path]:

@@ -10,7 +10,6 @@ With more than one process, a script needs `if __name__ == "__main__":` around t
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import shutil
 import signal
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from program_guided.errors import DataError
-from program_guided.files import read_json, write_atomically
+from program_guided.files import unfinished
 from program_guided.tasks.visual.assembly import FORMAT, VERSION, PartFile, assemble
 from program_guided.tasks.visual.domain import DOMAIN
 from program_guided.tasks.visual.index import Index
@@ -34,7 +33,6 @@ from program_guided.tasks.visual.sources import Source, find_sources
 __all__ = ["UNFINISHED", "Progress", "make_index"]
 
 UNFINISHED = "unfinished"
-PLAN = "plan.json"
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def make_index(
     }
     if _is_made(folder, plan):
         return False
-    _prepare(folder, plan)
+    unfinished(folder / UNFINISHED, plan)
     tasks, files = [_Task(source, number) for number, source in enumerate(sources)], list[PartFile]()
     moment = Progress(0, sum(source.size for source in sources), 0, len(missing), "")
     for done in chain(_finished(tasks, folder), _carry_out(tasks, folder, skip_bad, processes)):
@@ -126,18 +124,6 @@ def _is_made(folder: Path, plan: Mapping[str, Any]) -> bool:
     except DataError:
         return False
     return all(header.get(name) == value for name, value in plan.items())
-
-
-def _prepare(folder: Path, plan: Mapping[str, Any]) -> None:
-    """Throw away what was begun on other sources."""
-    path = folder / UNFINISHED / PLAN
-    try:
-        begun = read_json(path)
-    except DataError:
-        begun = None
-    if begun != plan:
-        shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
-        write_atomically(path, json.dumps(plan).encode("utf-8"))
 
 
 def _finished(tasks: list[_Task], folder: Path) -> Iterator[_Done]:

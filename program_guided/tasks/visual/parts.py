@@ -9,9 +9,7 @@ the same numbers. Object ids of programs never get here: the reader drops them.
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from program_guided.errors import DataError, quote
-from program_guided.files import write_atomically
+from program_guided.files import read_arrays, write_arrays
 from program_guided.language.syntax import Call, calls
 from program_guided.tasks.visual.domain import DOMAIN, negated
 from program_guided.tasks.visual.graph import scene_of
@@ -140,23 +138,16 @@ def read_part(source: Source, start: int, skip_bad: bool = False) -> Part:
 
 def write_part(path: Path, part: Part) -> None:
     """Write a part into one file."""
-    about = {name: value for name, value in vars(part).items() if name != "columns"}
-    header = np.frombuffer(json.dumps(about).encode("ascii"), np.uint8)
-    data = io.BytesIO()
-    np.savez(data, header=header, **part.columns)
-    write_atomically(path, data.getvalue())
+    write_arrays(path, {name: value for name, value in vars(part).items() if name != "columns"}, part.columns)
 
 
 def load_part(path: Path, only: str | None = None) -> Part | None:
     """A part that was written, with all columns or one; None if there is none, or none that is whole."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            about = json.loads(file["header"].tobytes())
-            names = [name for name in file.files if name != "header" and only in (None, name)]
-            columns = {name: file[name] for name in names}
-        return Part(**about | {"columns": columns, "skipped": tuple(about["skipped"])})
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+    found = read_arrays(path, only)
+    if found is None:
         return None
+    about, columns = found
+    return Part(**about | {"columns": columns, "skipped": tuple(about["skipped"])})
 
 
 def _skip(message: str, skipped: list[str], skip_bad: bool) -> None:

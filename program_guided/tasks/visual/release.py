@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from program_guided.files import read_json
 from program_guided.language.syntax import Program
 from program_guided.tasks.visual.domain import program_of
 from program_guided.tasks.visual.graph import Scene, scene_of
-from program_guided.tasks.visual.streaming import stream_records
+from program_guided.tasks.visual.streaming import open_records
 
 __all__ = [
     "CHUNKS",
@@ -79,10 +79,14 @@ class Choices:
     plausible: frozenset[str]
 
 
-def read_questions(path: Path, on_bad: OnBad | None = None) -> Iterator[Question]:
-    """The questions of a file, or of a folder of chunks, programs checked."""
+def read_questions(
+    path: Path, on_bad: OnBad | None = None, watch: Callable[[int], None] = lambda done: None
+) -> Iterator[Question]:
+    """The questions of a file, or of a folder of chunks, programs checked; `watch` is told how many bytes are read."""
+    before = 0
     for file in chunk_paths(path) if path.is_dir() else [path]:
-        yield from _read(file, "question", question_of, on_bad)
+        yield from _read(file, "question", question_of, on_bad, partial(_watched, watch, before))
+        before += file.stat().st_size
 
 
 def read_scenes(path: Path, on_bad: OnBad | None = None) -> Iterator[Scene]:
@@ -127,17 +131,29 @@ def chunk_paths(folder: Path, on_bad: OnBad | None = None) -> list[Path]:
     return [found[number] for number in sorted(found)]
 
 
-def _read(path: Path, what: str, read: Callable[[str, Any], T], on_bad: OnBad | None) -> Iterator[T]:
-    for key, record in stream_records(path):
-        try:
-            result = read(key, record)
-        except DataError as error:
-            named = DataError(f"{path}: {what} {quote(key)}: {error}")
-            if on_bad is None:
-                raise named from None
-            on_bad(named)
-            continue
-        yield result
+def _watched(watch: Callable[[int], None], before: int, done: int) -> None:
+    watch(before + done)
+
+
+def _read(
+    path: Path,
+    what: str,
+    read: Callable[[str, Any], T],
+    on_bad: OnBad | None,
+    watch: Callable[[int], None] = lambda done: None,
+) -> Iterator[T]:
+    with open_records(path) as reader:
+        for key, record in reader.records():
+            try:
+                result = read(key, record)
+            except DataError as error:
+                named = DataError(f"{path}: {what} {quote(key)}: {error}")
+                if on_bad is None:
+                    raise named from None
+                on_bad(named)
+                continue
+            watch(reader.read_so_far)
+            yield result
 
 
 def choices_of(key: str, record: Any) -> tuple[str, Choices]:
