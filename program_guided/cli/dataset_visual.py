@@ -63,7 +63,7 @@ def index(options: Index) -> int:
         return 0
     try:
         with progress_bars("{task.percentage:.0f} %  {task.fields[figures]}") as progress:
-            bar = progress.add_task("", total=None, figures="", start=True)
+            bar = progress.add_task("", total=None, figures="", visible=False)
             first: list[Progress] = []
 
             def show(moment: Progress) -> None:
@@ -72,8 +72,8 @@ def index(options: Index) -> int:
                 rate = (moment.records - first[0].records) / seconds if seconds else 0
                 bad = f", {moment.skipped:,} left out" if moment.skipped else ""
                 figures = f"{moment.records:,} records{bad}, {rate:,.0f}/s"
-                progress.update(bar, completed=moment.done, total=moment.total, figures=figures)
-                progress.update(bar, description=moment.doing)
+                amounts = {"completed": moment.done, "total": moment.total, "figures": figures}
+                progress.update(bar, description=moment.doing, visible=True, **amounts)
 
             made = make_index(options.root, folder, options.only, options.skip_bad, options.processes, show)
     except KeyboardInterrupt:
@@ -165,7 +165,8 @@ def _print(figures: dict[str, Any]) -> None:
     sides = ("train", "test")
 
     def show(title: str, rows: dict[str, tuple[str, ...]], headings: tuple[str, ...]) -> None:
-        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+        console.print(title)
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
         for heading in headings:
             table.add_column(heading, justify="left" if heading == headings[0] else "right")
         for name, cells in rows.items():
@@ -182,7 +183,7 @@ def _print(figures: dict[str, Any]) -> None:
         ("semantic", "what they are about, % of questions"),
         ("steps", "steps of reasoning, % of questions"),
         ("families", "operations, % of routines"),
-        ("frequent_answers", "answers, % of questions"),
+        ("frequent_answers", "most frequent answers of train, % of questions"),
     ):
         show(title, _shares(figures, key, sides), ("", *named))
     show(
@@ -198,7 +199,7 @@ def _shares(figures: dict[str, Any], key: str, sides: tuple[str, ...]) -> dict[s
     totals = {
         side: sum(figures[side][key].values()) if key == "families" else figures[side]["questions"] for side in sides
     }
-    values = list(dict.fromkeys(value for side in sides for value in figures[side][key]))[:20]
+    values = list(dict.fromkeys(value for side in sides for value in figures[side][key]))
     values = sorted(values) if key == "steps" else values
     return {
         str(value): tuple(f"{100 * figures[side][key].get(value, 0) / max(1, totals[side]):.1f}" for side in sides)

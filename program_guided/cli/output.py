@@ -50,7 +50,8 @@ def save_json(figures: dict[str, Any], path: Path) -> None:
 
 
 def progress_bars(amounts: str = "{task.completed:,.0f}/{task.total:,.0f}") -> Progress:
-    """Bars for work that takes a while: what, how much of it, time left."""
+    """Bars for work that takes a while: what, how much of it, time left. They leave standard output to results."""
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     return Progress(
@@ -60,6 +61,7 @@ def progress_bars(amounts: str = "{task.completed:,.0f}/{task.total:,.0f}") -> P
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(elapsed_when_finished=False),
+        console=Console(stderr=True),
     )
 
 

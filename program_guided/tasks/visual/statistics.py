@@ -20,6 +20,9 @@ __all__ = ["BLIND_VIEWS", "blind_prior", "describe"]
 
 View = Callable[[Program], Hashable]
 
+SHOWN_ANSWERS = 20
+"""How many of the most frequent answers of train are counted on both sides."""
+
 
 def _last(program: Program) -> Call:
     return tuple(calls(program.body))[-1]
@@ -52,9 +55,10 @@ def describe(train: Iterable[Question], test: Iterable[Question]) -> dict[str, A
         unseen += str(question.answer) not in learned.answers
         for prior in priors.values():
             prior.test(question)
+    answers = [answer for answer, _ in learned.answers.most_common(SHOWN_ANSWERS)]
     return {
-        "train": learned.report(),
-        "test": tried.report(),
+        "train": learned.report(answers),
+        "test": tried.report(answers),
         "blind_prior": {name: prior.percent() for name, prior in priors.items()},
         "unseen_answers": 100 * unseen / max(1, tried.answers.total()),
     }
@@ -124,7 +128,8 @@ class _Figures:
             self._counts[name][value] += value is not None
         self._counts["steps"][step_count(question) or 0] += 1
 
-    def report(self) -> dict[str, Any]:
+    def report(self, answers: Iterable[str]) -> dict[str, Any]:
+        """All counts; of the answers, those that are asked for."""
         frequent = {
             name: {value: count for value, count in self._counts[name].most_common() if count}
             for name in ("families", "operations", "structural", "semantic")
@@ -134,7 +139,7 @@ class _Figures:
             "images": len(self._images),
             "programs": len(self._programs),
             "answers": len(self.answers),
-            "frequent_answers": dict(self.answers.most_common(20)),
+            "frequent_answers": {answer: self.answers[answer] for answer in answers},
             **frequent,
             "steps": dict(sorted(self._counts["steps"].items())),
         }
