@@ -22,6 +22,7 @@ __all__ = [
     "read_arrays",
     "read_json",
     "renamed",
+    "sweep",
     "unfinished",
     "write_arrays",
     "write_atomically",
@@ -46,6 +47,12 @@ def renamed(path: Path) -> Iterator[Path]:
         raise DataError(f"{path}: cannot be written ({error.strerror or error})") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sweep(folder: Path, name: str = "*") -> None:
+    """Take away what `renamed` left behind when it was killed."""
+    for stale in folder.glob(f".{name}.*.tmp"):
+        stale.unlink(missing_ok=True)
 
 
 def unfinished(folder: Path, plan: Any) -> Path:

@@ -217,6 +217,9 @@ def test_killed_it_goes_on_and_ends_the_same(world, index, tmp_path, monkeypatch
         Index.open(folder)
     kept = sorted((folder / UNFINISHED).glob("*.npz"))
     assert len(kept) == 5
+    stale = folder / "questions" / "train_all" / ".words.npy.1.tmp"
+    stale.parent.mkdir(parents=True)
+    stale.write_bytes(b"left by one that was killed later")
     behind_second = parts.load_part(kept[1]).end
     kept[2].write_bytes(kept[2].read_bytes()[:-100])
     monkeypatch.setattr(parts, "PART_BYTES", 3000)

@@ -50,10 +50,11 @@ def save_json(figures: dict[str, Any], path: Path) -> None:
 
 
 def progress_bars(amounts: str = "{task.completed:,.0f}/{task.total:,.0f}") -> Progress:
-    """Bars for work that takes a while: what, how much of it, time left. They leave standard output to results."""
+    """Bars for work that takes a while: what, how much of it, time left; in a terminal only, and beside the output."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+    console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(24),
@@ -61,7 +62,8 @@ def progress_bars(amounts: str = "{task.completed:,.0f}/{task.total:,.0f}") -> P
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(elapsed_when_finished=False),
-        console=Console(stderr=True),
+        console=console,
+        disable=not console.is_terminal,
     )
 
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from program_guided.errors import DataError
-from program_guided.files import read_arrays, renamed, unfinished, write_arrays, write_atomically
+from program_guided.files import read_arrays, renamed, sweep, unfinished, write_arrays, write_atomically
 from program_guided.models.backbone import CELL, NAME, Backbone, load_backbone
 from program_guided.tasks.visual.features import info_path
 
@@ -187,6 +187,7 @@ def _assemble(out: Path, paths: Sequence[Path], backbone: Backbone, size: int, m
     side, classifier = size // CELL, backbone.classifier
     info: dict[str, dict[str, int]] = {}
     skipped: list[str] = []
+    sweep(out.parent, out.name)
     info_path(out).unlink(missing_ok=True)
     with renamed(out) as temporary, h5py.File(temporary, "w") as file:
         shape = (0, side * side, classifier.in_features)

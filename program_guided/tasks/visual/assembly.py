@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from program_guided.errors import DataError
-from program_guided.files import renamed, write_atomically
+from program_guided.files import renamed, sweep, write_atomically
 from program_guided.tasks.visual.domain import DOMAIN, ROWS
 from program_guided.tasks.visual.parts import COLUMNS, NOTHING, Column, Part, load_part
 from program_guided.tasks.visual.sources import QUESTIONS, is_train
@@ -135,6 +135,7 @@ def assemble(folder: Path, files: Sequence[PartFile], about: Mapping[str, Any], 
     numbers = {table: {text: number for number, text in enumerate(texts)} for table, texts in tables.items()}
     for (kind, name, column), shape in survey.shapes.items():
         place = f"{kind}/{name}/{column}.npy"
+        sweep((folder / place).parent)
         parts = (file for file in files if (file.kind, file.name) == (kind, name))
         written[place] = _write_column(folder / place, COLUMNS[kind][column], column, shape, parts, numbers)
     header = {
