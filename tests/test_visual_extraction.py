@@ -17,6 +17,7 @@ from program_guided.learning import extraction
 from program_guided.learning.extraction import extract
 from program_guided.models.backbone import MEAN, SCALE, load_backbone
 from program_guided.tasks.visual.features import ObjectFeatures
+from tests.test_visual_data import real_folder
 
 SIZE = 96
 SIDE = SIZE // 32
@@ -73,6 +74,19 @@ def test_a_cell_s_vector_box_and_classes_are_those_of_the_network(pictures, whol
             np.testing.assert_allclose(features.class_logits(name).mean(0), said, atol=0.02)
         names = features.class_names()
         assert (len(names), names[1]) == (1000, "goldfish, Carassius auratus")
+
+
+def test_it_sees_what_is_in_real_pictures(tmp_path):
+    seen = {"n115614": "streetcar", "n117888": "ballplayer", "n119886": "washbasin"}
+    source = tmp_path / "pictures"
+    source.mkdir()
+    for name in seen:
+        (source / f"{name}.jpg").symlink_to(real_folder() / "images" / f"{name}.jpg")
+    extract(source, tmp_path / "my.h5", 224)
+    with ObjectFeatures(tmp_path / "my.h5") as features:
+        names = features.class_names()
+        found = {name: names[features.class_logits(name).mean(0).argmax()].split(",")[0] for name in seen}
+    assert found == seen
 
 
 def test_done_it_is_not_done_again_unless_the_pictures_change(pictures, tmp_path):
