@@ -28,6 +28,7 @@ from program_guided.learning.execution import Observation
 from program_guided.learning.experience import Experience, RewardLearner
 from program_guided.learning.hindsight import WORDS, History
 from program_guided.learning.settings import PPOSettings
+from program_guided.tasks.minecraft.rules import TIME_LIMIT
 
 __all__ = ["PPOTraining"]
 
@@ -95,7 +96,7 @@ class PPOTraining(RewardLearner[PPOSettings]):
         gain = _standard(part.advantages, ~labelled)
         ratio = (taken - part.log_probabilities).exp()
         surrogate = torch.minimum(ratio * gain, ratio.clamp(1 - settings.ratio, 1 + settings.ratio) * gain)
-        policy = torch.where(labelled, right, surrogate).mean()
+        policy = torch.where(labelled, settings.conditions * right, surrogate).mean()
         entropy = -(log_probabilities.exp() * log_probabilities.clamp(min=-1e9)).sum(dim=1)
         entropy = entropy.masked_fill(labelled, 0.0).mean()
         error = (self.value(rows, part.left) - part.returns).square().mean()
@@ -123,6 +124,8 @@ class PPOTraining(RewardLearner[PPOSettings]):
             self._offer()
 
     def _offer(self) -> None:
+        """Draw the coming episodes from what is admitted, and cut hopeless ones off soon (a cut is bootstrapped)."""
+        self.batch.time_limit = min(TIME_LIMIT, self.settings.patience * (self.limit + 1))
         self.batch.offer(np.flatnonzero(self.batch.programs.size <= self.limit).astype(np.int32))
 
     def figures(self) -> dict[str, float]:
