@@ -142,6 +142,11 @@ class RewardLearner(Learner[AnyRewardSettings]):
         """Around every step of the worlds."""
         return nullcontext()
 
+    @property
+    def entropy_weight(self) -> float:
+        """It falls with the learning rate."""
+        return self.settings.entropy * (1 - self.share_done if self.settings.falling else 1.0)
+
     def policy(self, observation: Observation) -> tuple[Tensor, Tensor]:
         """Logarithms of the actions' probabilities, and the new rows of Z."""
         logits, rows = infer(self.model, observation)

@@ -51,7 +51,11 @@ class PPOTraining(RewardLearner[PPOSettings]):
             experience, every = self._collect()
             lessons = self._lessons(every)
         parts = zip(self._parts(len(experience)), self._parts(len(lessons)), strict=True)
-        losses = [self.descend(self._loss(experience.take(one), lessons.take(other))) for one, other in parts]
+        losses = []
+        for one, other in parts:
+            losses.append(self.descend(self._loss(experience.take(one), lessons.take(other))))
+            if math.isnan(losses[-1]):
+                return math.nan
         self._admit()
         self.done += 1
         return float(np.mean(losses))
@@ -100,7 +104,7 @@ class PPOTraining(RewardLearner[PPOSettings]):
         entropy = -(log_probabilities.exp() * log_probabilities.clamp(min=-1e9)).sum(dim=1)
         entropy = entropy.masked_fill(labelled, 0.0).mean()
         error = (self.value(rows, part.left) - part.returns).square().mean()
-        return settings.value * error - policy - settings.entropy * (1 - self.share_done) * entropy
+        return settings.value * error - policy - self.entropy_weight * entropy
 
     def _loss_of_lessons(self, lessons: Experience, log_probabilities: Tensor, rows: Tensor) -> Tensor:
         """Self-imitation: do again what went better than was thought."""
