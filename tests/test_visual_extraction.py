@@ -117,6 +117,14 @@ extraction.extract(Path(sys.argv[1]), Path(sys.argv[2]), 96, progress=progress)
 """
 
 
+def same(one, other):
+    """Up to the last bits of half a float: how convolutions are summed depends on the threads of the moment."""
+    if one.dtype.kind != "f":
+        np.testing.assert_array_equal(one, other)
+    else:
+        np.testing.assert_allclose(one.astype(np.float64), other.astype(np.float64), rtol=0.02, atol=0.01)
+
+
 def test_killed_it_goes_on_and_ends_the_same(pictures, whole, tmp_path, monkeypatch):
     out = tmp_path / "my.h5"
     killed = subprocess.run([sys.executable, "-c", KILLED, pictures, out], timeout=600)
@@ -135,7 +143,7 @@ def test_killed_it_goes_on_and_ends_the_same(pictures, whole, tmp_path, monkeypa
     extract(pictures, out, SIZE)
     assert read == ["c", "d", "e"]
     for name, values in arrays(whole).items():
-        np.testing.assert_array_equal(arrays(out)[name], values)
+        same(arrays(out)[name], values)
     assert (tmp_path / "my_info.json").read_bytes() == whole.with_name("my_info.json").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["my.h5", "my_info.json"]
 
@@ -158,7 +166,7 @@ def test_a_bad_picture_is_named_or_left_out_and_listed(pictures, whole, tmp_path
     with ObjectFeatures(out) as mine, ObjectFeatures(whole) as other:
         assert mine.image_ids == ("a", "c")
         for name in mine.image_ids:
-            np.testing.assert_array_equal(mine.read(name).features, other.read(name).features)
+            same(mine.read(name).features, other.read(name).features)
 
 
 def test_a_turned_photograph_is_seen_upright(tmp_path):
