@@ -94,12 +94,14 @@ class History:
     def lessons(
         self, share: float, random: np.random.Generator
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """For a share of the steps: their numbers, a routine each that was carried out later, and how much later."""
+        """Steps by their numbers, a routine each that was carried out later, and how much later. Of the steps that only
+        went somewhere a share is taken, of the rarer ones all."""
         before, *others = (np.stack(each) for each in zip(*self._steps, strict=True))
         chance = random.random((2, *before.shape))
         routines, delays = np.full(before.shape, NONE, np.int64), np.zeros(before.shape, np.int64)
         _choose(before, *others, chance, routines, delays)  # type: ignore[call-arg]
-        numbers = np.flatnonzero((routines != NONE) & (random.random(before.shape) < share))
+        taken = (routines >= MINE) | (random.random(before.shape) < share)
+        numbers = np.flatnonzero((routines != NONE) & taken)
         return numbers, routines.ravel()[numbers], delays.ravel()[numbers]
 
 

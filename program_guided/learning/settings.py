@@ -156,8 +156,9 @@ class PPOSettings(RewardSettings):
     """Learn conditions from what the interpreter shows: an episode that ends at one was answered wrongly."""
     conditions: float = 4.0
     """Weight of a condition's loss beside that of a behaviour's step; there are fewer of them."""
-    hindsight: float = 0.5
-    """Share of the steps that are learned from as what they carried out though it was not asked for."""
+    hindsight: float = 0.25
+    """Share of the steps that are learned from as going where they went, though it was not asked for; what is done by
+    the way and rarer, like placing in a wrong place, is always learned from."""
     admit: float = 0.7
     """Programs of one more routine are admitted when this share of the latest episodes was finished; 0: all at once."""
     patience: int = 10
