@@ -20,12 +20,12 @@ $(VENV)/python:
 
 $(VENV)/user: $(VENV)/python pyproject.toml constraints.txt
 	@echo "installing (once; a minute or two) ..."
-	$(PIP) --editable .
+	$(PIP) --editable ".[visual]"
 	@touch $@
 
 $(VENV)/developer: $(VENV)/user
 	@echo "installing the tools for tests and checks (once) ..."
-	$(PIP) --editable ".[dev]"
+	$(PIP) --editable ".[dev,visual]"
 	@touch $@
 
 demo: $(VENV)/user

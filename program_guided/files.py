@@ -2,26 +2,92 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import shutil
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from program_guided.errors import DataError
 
-__all__ = ["make_folder_of", "read_json", "write_atomically"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "make_folder_of",
+    "read_arrays",
+    "read_json",
+    "renamed",
+    "sweep",
+    "unfinished",
+    "write_arrays",
+    "write_atomically",
+]
 
 
 def write_atomically(path: Path, data: bytes) -> None:
     """A reader sees the old file or the new one, never a part."""
+    with renamed(path) as temporary:
+        temporary.write_bytes(data)
+
+
+@contextmanager
+def renamed(path: Path) -> Iterator[Path]:
+    """Another name to write under; what was written there has its own name only when it is whole."""
     make_folder_of(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_bytes(data)
+        yield temporary
         temporary.replace(path)
     except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from None
+    finally:
         temporary.unlink(missing_ok=True)
-        raise DataError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def sweep(folder: Path, name: str = "*") -> None:
+    """Take away what `renamed` left behind when it was killed."""
+    for stale in folder.glob(f".{name}.*.tmp"):
+        stale.unlink(missing_ok=True)
+
+
+def unfinished(folder: Path, plan: Any) -> Path:
+    """A folder for the pieces of long work; emptied unless what is there was begun with the same plan."""
+    path = folder / "plan.json"
+    try:
+        begun = read_json(path)
+    except DataError:
+        begun = None
+    if begun != plan:
+        shutil.rmtree(folder, ignore_errors=True)
+        write_atomically(path, json.dumps(plan).encode("ascii"))
+    return folder
+
+
+def write_arrays(path: Path, about: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Arrays, and what is to be said of them, in one file (npz)."""
+    import numpy as np
+
+    data = io.BytesIO()
+    said = np.frombuffer(json.dumps(about).encode("ascii"), np.uint8)
+    np.savez(data, allow_pickle=False, about=said, **arrays)
+    write_atomically(path, data.getvalue())
+
+
+def read_arrays(path: Path, only: str | None = None) -> tuple[Any, dict[str, NDArray[Any]]] | None:
+    """What `write_arrays` wrote, all arrays or one; None if there is nothing, or nothing whole."""
+    import numpy as np
+
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            names = [name for name in file.files if name != "about" and only in (None, name)]
+            return json.loads(file["about"].tobytes()), {name: file[name] for name in names}
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
 
 
 def read_json(path: Path) -> Any:

@@ -1,7 +1,8 @@
-"""`proto dataset build` and `proto dataset stats`: the fixed splits, made again and described."""
+"""`proto dataset`: what is learned from, made, indexed and described."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from program_guided.cli.output import print_json, save_json
+from program_guided.cli.output import print_json, progress_bars, save_json
 from program_guided.errors import DataError
 from program_guided.files import make_folder_of, write_atomically
 
@@ -18,39 +19,36 @@ __all__ = ["Dataset"]
 
 @dataclass(frozen=True)
 class Build:
-    """Make the splits anew from their fixed seeds; the files come out byte for byte the same."""
+    """Make the data anew from its seed; the files come out the same.
 
-    task: tyro.conf.Positional[Literal["minecraft"]] = "minecraft"
-    """Whose splits."""
+    minecraft: the splits that are shipped. visual: the embedded world, in the release's own formats.
+    """
+
+    task: tyro.conf.Positional[Literal["minecraft", "visual"]] = "minecraft"
+    """Whose data."""
     verify: bool = False
-    """Write nothing; say whether what would be written is what is there."""
-    folder: Path | None = None
-    """Where the files are; left out, in the package."""
+    """minecraft: write nothing; say whether what would be written is what is there."""
+    out: Annotated[Path | None, tyro.conf.arg(aliases=("--folder",))] = None
+    """Where the files are; left out, minecraft: in the package, visual: out/visual."""
+    scenes: tuple[int, int, int] = (2000, 200, 300)
+    """visual: scenes of train, val and test; there are ten balanced questions about each."""
+    seed: int = 0
+    """visual: another seed, another world."""
+    pictures: int = 12
+    """visual: how many scenes of test are drawn, to be looked at."""
 
     def run(self) -> int:
         """1 if a file to be verified is not identical."""
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        if self.task == "visual":
+            from program_guided.cli.dataset_visual import build
 
+            return build(self)
         from program_guided.tasks.minecraft.building import build_splits
         from program_guided.tasks.minecraft.splits import SIZES, SPLITS_FOLDER, encode
 
-        folder = self.folder or SPLITS_FOLDER
+        folder = self.out or SPLITS_FOLDER
         self._check(folder)
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns) as progress:
+        with progress_bars() as progress:
             bars = {name: progress.add_task(name, total=size) for name, size in SIZES.items()}
             files = encode(build_splits(lambda name, done: progress.update(bars[name], completed=done)))
         if self.verify:
@@ -84,18 +82,26 @@ class Build:
 
 @dataclass(frozen=True)
 class Stats:
-    """Describe the splits: lengths, routines, control flow, plans, and what guessing achieves."""
+    """Describe the data: its programs, its answers, and what guessing achieves."""
 
-    task: tyro.conf.Positional[Literal["minecraft"]] = "minecraft"
-    """Whose splits."""
+    task: tyro.conf.Positional[Literal["minecraft", "visual"]] = "minecraft"
+    """Whose data."""
     plot: Path = Path("out/dataset_minecraft.png")
-    """Where the picture goes."""
+    """minecraft: where the picture goes."""
+    root: Path | None = None
+    """visual: the folder of the release, or of a world that was built; left out, the embedded world."""
+    test: str | None = None
+    """visual: the set of questions that guessing is tried on, as testdev_balanced."""
     json: bool = False
     """Print the figures as JSON (and draw nothing)."""
     save: Path | None = None
     """Write the figures to this file too."""
 
     def run(self) -> int:
+        if self.task == "visual":
+            from program_guided.cli.dataset_visual import stats
+
+            return stats(self)
         from program_guided.tasks.minecraft.statistics import describe
 
         if self.plot.suffix.lower() != ".png":
@@ -115,10 +121,39 @@ class Stats:
 
 
 @dataclass(frozen=True)
-class Dataset:
-    """Make or describe the fixed splits."""
+class Index:
+    """Read the release once into a compact index, which training reads. Interrupted, it goes on by the same command."""
 
-    command: Annotated[Build, tyro.conf.subcommand("build")] | Annotated[Stats, tyro.conf.subcommand("stats")]
+    task: tyro.conf.Positional[Literal["visual"]]
+    """Whose data."""
+    root: Path
+    """The folder of the release as it was unpacked: questions, scene graphs, choices; or of a world that was built."""
+    out: Path | None = None
+    """Folder of the index; left out, `index` in the root."""
+    only: tuple[str, ...] = ()
+    """Sets of questions to read, as train_balanced val_balanced; left out, all that are there."""
+    skip_bad: bool = False
+    """Leave out what cannot be read, count it and list it, instead of stopping there."""
+    processes: int = min(4, os.cpu_count() or 1)
+    """Files that are read side by side."""
+    verify: bool = False
+    """Write nothing; compare the checksums of the index that is there."""
+
+    def run(self) -> int:
+        from program_guided.cli.dataset_visual import index
+
+        return index(self)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Make, index or describe what is learned from."""
+
+    command: (
+        Annotated[Build, tyro.conf.subcommand("build")]
+        | Annotated[Index, tyro.conf.subcommand("index")]
+        | Annotated[Stats, tyro.conf.subcommand("stats")]
+    )
 
     def run(self) -> int:
         return self.command.run()

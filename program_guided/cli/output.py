@@ -1,4 +1,4 @@
-"""What commands have in common: figures as JSON with where they come from."""
+"""What commands have in common: figures as JSON with where they come from, and progress bars."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import platform
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from program_guided import __version__
 from program_guided.files import write_atomically
 
-__all__ = ["counted", "print_json", "provenance", "save_json"]
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["counted", "print_json", "progress_bars", "provenance", "save_json"]
 
 
 def print_json(figures: dict[str, Any]) -> None:
@@ -44,6 +47,24 @@ def _shown(argument: str) -> str:
 def save_json(figures: dict[str, Any], path: Path) -> None:
     """Write figures with their provenance."""
     write_atomically(path, (json.dumps(provenance() | figures, indent=2) + "\n").encode("utf-8"))
+
+
+def progress_bars(amounts: str = "{task.completed:,.0f}/{task.total:,.0f}") -> Progress:
+    """Bars for work that takes a while: what, how much of it, time left; in a terminal only, and beside the output."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(24),
+        TextColumn(amounts),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=False),
+        console=console,
+        disable=not console.is_terminal,
+    )
 
 
 def counted(number: int, thing: str) -> str:

@@ -12,7 +12,6 @@ and the same of `val` and `test` (whose "all" questions are one file). Departure
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,16 +21,16 @@ import h5py  # type: ignore[import-untyped,unused-ignore]
 import numpy as np
 
 from program_guided.errors import DataError
-from program_guided.files import make_folder_of, write_atomically
+from program_guided.files import renamed, write_atomically
 from program_guided.language.domain import unknown
 from program_guided.tasks.visual.detections import Detector, detect
 from program_guided.tasks.visual.graph import Scene, record_of
-from program_guided.tasks.visual.questions import Questioner
+from program_guided.tasks.visual.questions import PER_SCENE, Questioner
 from program_guided.tasks.visual.records import choices_record, question_record
-from program_guided.tasks.visual.release import CHUNKS
+from program_guided.tasks.visual.release import CHUNKS, Question, question_of
 from program_guided.tasks.visual.scenes import sample_scene
 
-__all__ = ["SPLITS", "scenes_of", "write_features", "write_questions", "write_world"]
+__all__ = ["SPLITS", "questions_of", "scenes_of", "write_features", "write_questions", "write_world"]
 
 SPLITS = {"train": 2000, "val": 200, "test": 300}
 """Scenes of each split."""
@@ -60,6 +59,13 @@ def hash_seed(seed: int, number: int) -> int:
     return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
 
 
+def questions_of(split: str, count: int, seed: int) -> Iterator[Question]:
+    """The questions that are asked about the scenes of a split, as the reader of the release gives them."""
+    questioner = _questioner(split, seed)
+    for scene in scenes_of(split, count, seed):
+        yield from (question_of(each.key, question_record(each)) for each in questioner.about(scene))
+
+
 def write_world(
     folder: Path,
     splits: Mapping[str, int] = SPLITS,
@@ -79,12 +85,12 @@ def write_questions(
     split: str,
     count: int,
     seed: int,
-    per_scene: int = 10,
+    per_scene: int = PER_SCENE,
     progress: Progress = lambda what, done, total: None,
 ) -> None:
     """Write a split's questions, scene graphs and choices, without ever holding them all."""
     scenes = scenes_of(split, count, seed)
-    questioner = Questioner(hash_seed(seed, FIRST_IMAGE.get(split, 0)), per_scene)
+    questioner = _questioner(split, seed, per_scene)
     with ExitStack() as stack:
         balanced = stack.enter_context(_records(folder / f"{split}_balanced_questions.json"))
         graphs = stack.enter_context(_records(folder / f"{split}_sceneGraphs.json"))
@@ -122,6 +128,10 @@ def write_features(
     write_atomically(folder / "gqa_objects_info.json", json.dumps(info).encode("utf-8"))
 
 
+def _questioner(split: str, seed: int, per_scene: int = PER_SCENE) -> Questioner:
+    return Questioner(hash_seed(seed, FIRST_IMAGE.get(split, 0)), per_scene)
+
+
 def _all_paths(folder: Path, split: str) -> list[Path]:
     if split != "train":
         return [folder / f"{split}_all_questions.json"]
@@ -131,7 +141,7 @@ def _all_paths(folder: Path, split: str) -> list[Path]:
 @contextmanager
 def _h5_file(path: Path, length: int, detector: Detector) -> Iterator[tuple[Any, Any]]:
     """A file of the release's layout; it has its name only when it is whole."""
-    with _renamed(path) as temporary, h5py.File(temporary, "w") as file:
+    with renamed(path) as temporary, h5py.File(temporary, "w") as file:
         shape = (length, detector.most, detector.dimension)
         features = file.create_dataset("features", shape, "float16", chunks=(1, *shape[1:]), compression="lzf")
         yield features, file.create_dataset("bboxes", (length, detector.most, 4), "float32")
@@ -140,7 +150,7 @@ def _h5_file(path: Path, length: int, detector: Detector) -> Iterator[tuple[Any,
 @contextmanager
 def _records(path: Path) -> Iterator[Callable[[str, Any], None]]:
     """A JSON object written record by record; it has its name only when it is whole."""
-    with _renamed(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with renamed(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         writer = _Records(file)
         yield writer.add
         file.write("}\n" if writer.count else "{}\n")
@@ -154,16 +164,3 @@ class _Records:
     def add(self, key: str, record: Any) -> None:
         self._file.write(f"{',' if self.count else '{'}{json.dumps(key)}:{json.dumps(record, separators=(',', ':'))}\n")
         self.count += 1
-
-
-@contextmanager
-def _renamed(path: Path) -> Iterator[Path]:
-    make_folder_of(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        temporary.replace(path)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from None
-    finally:
-        temporary.unlink(missing_ok=True)

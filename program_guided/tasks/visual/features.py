@@ -6,10 +6,16 @@ written exactly as the info file writes it, in the chunk that the info file name
     with ObjectFeatures(Path("objects")) as features:
         found = features.read("2386621", most=50)
         found.features.shape, found.boxes.shape        (n, 2048), (n, 4)
+
+`ObjectFeatures(Path("my.h5"))` reads one file of the same layout: features of one's own pictures, as
+`proto features extract` makes them. Their objects are the cells of a grid, and the classifier that comes with them says
+what is in each.
 """
 
 from __future__ import annotations
 
+import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +28,7 @@ from numpy.typing import NDArray
 from program_guided.errors import DataError, quote
 from program_guided.files import read_json
 
-__all__ = ["DIMENSION", "MOST_DETECTED", "Detected", "ObjectFeatures", "SpatialFeatures"]
+__all__ = ["DIMENSION", "MOST_DETECTED", "Detected", "ObjectFeatures", "SpatialFeatures", "info_path"]
 
 DIMENSION = 2048
 MOST_DETECTED = 50
@@ -43,15 +49,21 @@ class Detected:
     height: int
 
 
-class _Chunks:
-    """Files `{name}_{number}.h5` beside `{name}_info.json`; opened when first needed."""
+def info_path(path: Path) -> Path:
+    """Where it is said which row of a file is whose: `my_info.json` of `my.h5`, `gqa_objects_info.json` of a chunk."""
+    return path.with_name(re.sub(r"_\d+$", "", path.stem) + "_info.json")
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self._folder = folder
+
+class _Chunks:
+    """Files `{name}_{number}.h5` beside `{name}_info.json`, or one file alone; opened when first needed."""
+
+    def __init__(self, place: Path, name: str) -> None:
+        self._place = place
         self._name = name
-        self._info_path = folder / f"{name}_info.json"
+        self._info_path = info_path(self._path(0))
         self._info = _read_info(self._info_path)
         self._open: dict[int, Any] = {}
+        self._kept: dict[str, NDArray[Any]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -70,6 +82,10 @@ class _Chunks:
     def image_ids(self) -> tuple[str, ...]:
         return tuple(self._info)
 
+    def _path(self, number: int) -> Path:
+        alone = self._place.suffix == ".h5" and number == 0
+        return self._place if alone else self._place / f"{self._name}_{number}.h5"
+
     def _entry(self, image_id: str, *names: str) -> list[int]:
         """Whole numbers of a picture's info record."""
         record = self._info.get(image_id)
@@ -83,7 +99,7 @@ class _Chunks:
 
     def _rows(self, image_id: str, dataset: str, file: int, row: int, shape: tuple[int | None, ...]) -> Floats:
         """One picture's rows of a dataset, of the shape expected (None: any length)."""
-        path = self._folder / f"{self._name}_{file}.h5"
+        path = self._path(file)
         where = f"{path}: '{dataset}' row {row} (image {quote(image_id)})"
         try:
             data = self._file(file, path)[dataset]
@@ -112,10 +128,10 @@ class _Chunks:
 
 
 class ObjectFeatures(_Chunks):
-    """`gqa_objects`: boxes and a vector of each."""
+    """`gqa_objects`: boxes and a vector of each; a folder of the release, or one file."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, "gqa_objects")
+    def __init__(self, place: Path) -> None:
+        super().__init__(place, "gqa_objects")
 
     def read(self, image_id: str, most: int = MOST_DETECTED) -> Detected:
         """The first objects of a picture, at most `most`."""
@@ -128,12 +144,30 @@ class ObjectFeatures(_Chunks):
         kept = min(count, most)
         return Detected(features[:kept], boxes[:kept], width, height)
 
+    def class_names(self) -> tuple[str, ...]:
+        """What the classifier can say, synonyms parted by commas; only files of one's own pictures have one."""
+        return tuple(name.decode("utf-8") for name in self._classifier("class_names").tolist())
+
+    def class_logits(self, image_id: str, most: int | None = None) -> Floats:
+        """(n, classes) what the classifier says of each object; their softmax is its probabilities."""
+        features = self.read(image_id, most or sys.maxsize).features
+        weights, bias = (self._classifier(name).astype(np.float32) for name in ("class_weights", "class_bias"))
+        return features @ weights.T + bias
+
+    def _classifier(self, name: str) -> NDArray[Any]:
+        path = self._path(0)
+        if name not in self._file(0, path):
+            raise DataError(f"{path}: has no '{name}'; only proto features extract stores a classifier")
+        if name not in self._kept:
+            self._kept[name] = np.asarray(self._file(0, path)[name][()])
+        return self._kept[name]
+
 
 class SpatialFeatures(_Chunks):
     """`gqa_spatial`: a grid of 7 x 7 vectors."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, "gqa_spatial")
+    def __init__(self, place: Path) -> None:
+        super().__init__(place, "gqa_spatial")
 
     def read(self, image_id: str) -> Floats:
         """(2048, 7, 7)"""

@@ -27,7 +27,7 @@ from program_guided.tasks.visual.references import Asker
 from program_guided.tasks.visual.templates import ABOUT_SCENE, TEMPLATES, ask
 from program_guided.tasks.visual.vocabulary import NAMES, WORLD_VALUES
 
-__all__ = ["Asked", "Questioner", "make_questions", "possible_answers"]
+__all__ = ["PER_SCENE", "Asked", "Questioner", "make_questions", "possible_answers"]
 
 PER_SCENE = 10
 TEMPLATES_PER_QUESTION = 4

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,13 +21,15 @@ from program_guided.files import read_json
 from program_guided.language.syntax import Program
 from program_guided.tasks.visual.domain import program_of
 from program_guided.tasks.visual.graph import Scene, scene_of
-from program_guided.tasks.visual.streaming import stream_records
+from program_guided.tasks.visual.streaming import open_records
 
 __all__ = [
     "CHUNKS",
     "Choices",
     "Question",
+    "choices_of",
     "chunk_paths",
+    "question_of",
     "read_choices",
     "read_predictions",
     "read_questions",
@@ -77,10 +79,14 @@ class Choices:
     plausible: frozenset[str]
 
 
-def read_questions(path: Path, on_bad: OnBad | None = None) -> Iterator[Question]:
-    """The questions of a file, or of a folder of chunks, programs checked."""
+def read_questions(
+    path: Path, on_bad: OnBad | None = None, watch: Callable[[int], None] = lambda done: None
+) -> Iterator[Question]:
+    """The questions of a file, or of a folder of chunks, programs checked; `watch` is told how many bytes are read."""
+    before = 0
     for file in chunk_paths(path) if path.is_dir() else [path]:
-        yield from _read(file, "question", _question, on_bad)
+        yield from _read(file, "question", question_of, on_bad, partial(_watched, watch, before))
+        before += file.stat().st_size
 
 
 def read_scenes(path: Path, on_bad: OnBad | None = None) -> Iterator[Scene]:
@@ -90,7 +96,7 @@ def read_scenes(path: Path, on_bad: OnBad | None = None) -> Iterator[Scene]:
 
 def read_choices(path: Path, on_bad: OnBad | None = None) -> Iterator[tuple[str, Choices]]:
     """(question, its choices) of a file."""
-    return _read(path, "question", _choices, on_bad)
+    return _read(path, "question", choices_of, on_bad)
 
 
 def read_predictions(path: Path) -> dict[str, str]:
@@ -109,38 +115,55 @@ def read_predictions(path: Path) -> dict[str, str]:
     return predictions
 
 
-def chunk_paths(folder: Path) -> list[Path]:
+def chunk_paths(folder: Path, on_bad: OnBad | None = None) -> list[Path]:
     """The ten chunks of `train_all_questions`, each of which must be there."""
     found: dict[int, Path] = {}
     for path in folder.glob("*.json"):
-        number = re.search(r"_(\d+)\.json$", path.name)
-        if number:
-            found[int(number[1])] = path
-    missing = [number for number in range(CHUNKS) if number not in found]
-    if missing:
-        raise DataError(f"{folder}: chunk {missing[0]} of {CHUNKS} (..._{missing[0]}.json) is missing")
+        match = re.search(r"_(\d+)\.json$", path.name)
+        if match:
+            found[int(match[1])] = path
+    for number in range(CHUNKS):
+        if number not in found:
+            error = DataError(f"{folder}: chunk {number} of {CHUNKS} (..._{number}.json) is missing")
+            if on_bad is None:
+                raise error
+            on_bad(error)
     return [found[number] for number in sorted(found)]
 
 
-def _read(path: Path, what: str, read: Callable[[str, Any], T], on_bad: OnBad | None) -> Iterator[T]:
-    for key, record in stream_records(path):
-        try:
-            result = read(key, record)
-        except DataError as error:
-            named = DataError(f"{path}: {what} {quote(key)}: {error}")
-            if on_bad is None:
-                raise named from None
-            on_bad(named)
-            continue
-        yield result
+def _watched(watch: Callable[[int], None], before: int, done: int) -> None:
+    watch(before + done)
 
 
-def _choices(key: str, record: Any) -> tuple[str, Choices]:
+def _read(
+    path: Path,
+    what: str,
+    read: Callable[[str, Any], T],
+    on_bad: OnBad | None,
+    watch: Callable[[int], None] = lambda done: None,
+) -> Iterator[T]:
+    with open_records(path) as reader:
+        for key, record in reader.records():
+            try:
+                result = read(key, record)
+            except DataError as error:
+                named = DataError(f"{path}: {what} {quote(key)}: {error}")
+                if on_bad is None:
+                    raise named from None
+                on_bad(named)
+                continue
+            watch(reader.read_so_far)
+            yield result
+
+
+def choices_of(key: str, record: Any) -> tuple[str, Choices]:
+    """One record of a choices file."""
     sets = [_texts(_get(record, name, list), name) for name in ("valid", "plausible")]
     return key, Choices(frozenset(sets[0]), frozenset(sets[1]))
 
 
-def _question(key: str, record: Any) -> Question:
+def question_of(key: str, record: Any) -> Question:
+    """One record of a questions file, its program checked."""
     groups, types = _get(record, "groups", dict, {}), _get(record, "types", dict, {})
     semantic = _get(record, "semantic", list, None)
     question = Question(

@@ -3,18 +3,22 @@
 Departures from the paper: it says nothing of files.
 
     for key, record in stream_records(Path("train_all_questions_0.json")): ...
+
+    with open_records(path) as reader:        go on later with open_records(path, reader.position())
+        key, record = next(reader.records())
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
 from program_guided.errors import DataError, quote
 
-__all__ = ["stream_records"]
+__all__ = ["RecordReader", "open_records", "stream_records"]
 
 FIRST_READ = 1 << 20
 LARGEST_RECORD = 1 << 26
@@ -24,31 +28,54 @@ SPACE = " \t\r\n"
 
 def stream_records(path: Path) -> Iterator[tuple[str, Any]]:
     """The records of a JSON object, in the file's order."""
+    with open_records(path) as reader:
+        yield from reader.records()
+
+
+@contextmanager
+def open_records(path: Path, start: int = 0) -> Iterator[RecordReader]:
+    """A reader of the records behind a byte that an earlier reader's `position` gave; 0 for all."""
     try:
-        with path.open(encoding="utf-8") as file:
-            yield from _Reader(path, file).records()
+        with path.open(encoding="utf-8", newline="") as file:
+            file.seek(start)
+            yield RecordReader(path, file, start)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); is the path right?") from None
     except UnicodeDecodeError:
         raise DataError(f"{path}: is not UTF-8 text") from None
 
 
-class _Reader:
+class RecordReader:
     """A window on the file that moves forward."""
 
-    def __init__(self, path: Path, file: TextIO) -> None:
+    def __init__(self, path: Path, file: TextIO, start: int = 0) -> None:
         self._path = path
         self._file = file
+        self._start = start
+        self._passed = start
         self._window = ""
         self._position = 0
-        self._last = "its beginning"
+        self._last_key: str | None = None
         self._decoder = json.JSONDecoder()
 
+    def position(self) -> int:
+        """Bytes of the file up to the end of the last record."""
+        return self._passed + _byte_count(self._window[: self._position])
+
+    @property
+    def read_so_far(self) -> int:
+        """About how many bytes have been read since the start, at no cost."""
+        return self._passed - self._start + self._position
+
     def records(self) -> Iterator[tuple[str, Any]]:
-        self._expect("{")
+        """(key, record), in the file's order."""
+        if not self._start:
+            self._expect("{")
         if self._peek() == "}":
             self._expect("}")
         else:
+            if self._start:
+                self._expect(",")
             yield from self._pairs()
         if self._peek():
             raise self._damaged("something follows the end")
@@ -60,7 +87,7 @@ class _Reader:
                 raise self._damaged("expected a key in quotes")
             self._expect(":")
             value = self._value()
-            self._last = f"record {quote(key)}"
+            self._last_key = key
             yield key, value
             if self._peek() == "}":
                 self._expect("}")
@@ -69,6 +96,7 @@ class _Reader:
 
     def _more(self, size: int) -> bool:
         data = self._file.read(size)
+        self._passed += _byte_count(self._window[: self._position])
         self._window = self._window[self._position :] + data
         self._position = 0
         return bool(data)
@@ -105,14 +133,25 @@ class _Reader:
                 reason = "expected a comma or the end"
             except json.JSONDecodeError as error:
                 reason = error.msg
+            except RecursionError:
+                raise self._damaged("it is nested too deeply") from None
             if len(self._window) - self._position > LARGEST_RECORD:
                 raise self._damaged(reason)
             if not self._more(size):
                 raise self._truncated(reason)
             size *= 2
 
+    def _last(self) -> str:
+        if self._last_key is not None:
+            return f"record {quote(self._last_key)}"
+        return f"byte {self._start:,}" if self._start else "its beginning"
+
     def _damaged(self, reason: str) -> DataError:
-        return DataError(f"{self._path}: is not the JSON of records that was expected, after {self._last}: {reason}")
+        return DataError(f"{self._path}: is not the JSON of records that was expected, after {self._last()}: {reason}")
 
     def _truncated(self, reason: str = "the file ends") -> DataError:
-        return DataError(f"{self._path}: is cut off or damaged after {self._last} ({reason}); fetch it again")
+        return DataError(f"{self._path}: is cut off or damaged after {self._last()} ({reason}); fetch it again")
+
+
+def _byte_count(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8"))

@@ -1,0 +1,220 @@
+"""Features of one's own pictures, in the layout of the release's `gqa_objects` files: a grid of cells for objects.
+
+    features     (pictures, cells, 1280) float16        bboxes      (pictures, cells, 4) pixels x1, y1, x2, y2
+    class_names  (1000,)                                class_weights, class_bias: of the classifier of cells
+
+and beside `my.h5` the file `my_info.json`: picture (its name without the ending) -> file, idx, objectsNum, width,
+height. Departures from the paper: it takes detected objects. What has been extracted is kept in `my.h5.unfinished`
+until all of it is, so killed work goes on, and nothing half-written has a name that is read.
+
+    extract(Path("pictures"), Path("my.h5"))        then ObjectFeatures(Path("my.h5")).read("holiday")
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py  # type: ignore[import-untyped,unused-ignore]
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+from program_guided.errors import DataError
+from program_guided.files import read_arrays, renamed, sweep, unfinished, write_arrays, write_atomically
+from program_guided.models.backbone import CELL, NAME, Backbone, load_backbone
+from program_guided.tasks.visual.features import info_path
+
+__all__ = ["SIZE", "Extracted", "extract", "find_pictures"]
+
+VERSION = 1
+SIZE = 448
+"""Sides of the square that a picture is fitted to, in pixels."""
+PER_PIECE = 32
+"""Pictures whose work is lost at most when extraction is killed."""
+ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+
+Progress = Callable[[int, int], None]
+"""Told how many pictures are done, of how many."""
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """What became of it."""
+
+    pictures: int
+    skipped: tuple[str, ...]
+    new: bool
+    """Whether anything had to be done."""
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Some pictures."""
+
+    features: NDArray[np.float16]
+    """(n, cells, dimension)"""
+    sizes: NDArray[np.int64]
+    """(n, 2) width and height"""
+    names: list[str]
+    skipped: list[str]
+
+
+def find_pictures(folder: Path) -> dict[str, Path]:
+    """The pictures of a folder by their ids, in the order of the alphabet."""
+    if not folder.is_dir():
+        raise DataError(f"{folder}: there is no such folder of pictures")
+    found: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() in ENDINGS and path.is_file():
+            if path.stem in found:
+                raise DataError(f"{path}: has the same name as {found[path.stem].name}; rename one of them")
+            found[path.stem] = path
+    if not found:
+        raise DataError(f"{folder}: there are no pictures ({', '.join(ENDINGS)})")
+    return found
+
+
+def extract(
+    images: Path,
+    out: Path,
+    size: int = SIZE,
+    skip_bad: bool = False,
+    device: str = "cpu",
+    progress: Progress = lambda done, total: None,
+) -> Extracted:
+    """Extract the features of all pictures of a folder, or go on doing so."""
+    if out.suffix != ".h5":
+        raise DataError(f"{out}: the name of the file must end with .h5")
+    if size < CELL or size % CELL:
+        raise DataError(f"a size of {size} pixels: a multiple of {CELL} is needed")
+    pictures = find_pictures(images)
+    stats = {name: path.stat() for name, path in pictures.items()}
+    plan = {
+        "version": VERSION,
+        "backbone": NAME,
+        "size": size,
+        "skip_bad": skip_bad,
+        "pictures": [[path.name, stats[name].st_size, stats[name].st_mtime_ns] for name, path in pictures.items()],
+    }
+    made_of = hashlib.sha256(json.dumps(plan).encode("ascii")).hexdigest()
+    finished = _finished(out, made_of)
+    if finished is not None:
+        return finished
+    backbone = load_backbone().to(device)
+    folder = unfinished(out.with_name(f"{out.name}.unfinished"), plan)
+    named = list(pictures.items())
+    for start in range(0, len(named), PER_PIECE):
+        progress(start, len(named))
+        path = folder / f"{start:08d}.npz"
+        if _load(path) is None:
+            piece = _read(named[start : start + PER_PIECE], backbone, size, skip_bad)
+            about = {"names": piece.names, "skipped": piece.skipped}
+            write_arrays(path, about, {"features": piece.features, "sizes": piece.sizes})
+    progress(len(named), len(named))
+    extracted = _assemble(out, sorted(folder.glob("*.npz")), backbone, size, made_of)
+    shutil.rmtree(folder, ignore_errors=True)
+    return extracted
+
+
+def _finished(out: Path, made_of: str) -> Extracted | None:
+    """What is there, if it was made of the same pictures in the same way."""
+    try:
+        with h5py.File(out, "r") as file:
+            if file.attrs.get("made_of") == made_of and info_path(out).is_file():
+                return Extracted(len(file["features"]), tuple(json.loads(file.attrs["skipped"])), new=False)
+    except (OSError, KeyError, ValueError):
+        pass
+    return None
+
+
+def _read(named: Sequence[tuple[str, Path]], backbone: Backbone, size: int, skip_bad: bool) -> _Piece:
+    """The features of some pictures, one at a time, so that memory does not depend on how many."""
+    cells, dimension = (size // CELL) ** 2, backbone.classifier.in_features
+    features, sizes, names, skipped = list[NDArray[np.float16]](), list[tuple[int, int]](), list[str](), list[str]()
+    for name, path in named:
+        try:
+            pixels, shape = _pixels(path, size)
+        except DataError as error:
+            if not skip_bad:
+                raise
+            skipped.append(str(error))
+            continue
+        with torch.inference_mode():
+            grid = backbone(torch.from_numpy(pixels)[None].to(backbone.classifier.weight.device))[0]
+        features.append(grid.cpu().numpy().astype(np.float16))
+        sizes.append(shape)
+        names.append(name)
+    stacked = np.stack(features) if features else np.zeros((0, cells, dimension), np.float16)
+    return _Piece(stacked, np.array(sizes, np.int64).reshape(-1, 2), names, skipped)
+
+
+def _pixels(path: Path, size: int) -> tuple[NDArray[np.float32], tuple[int, int]]:
+    """((3, size, size) in 0..255, (width, height) of the picture as a person sees it)."""
+    try:
+        with Image.open(path) as opened:
+            picture = ImageOps.exif_transpose(opened).convert("RGB")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise DataError(f"{path}: is no picture that can be read ({error})") from None
+    fitted = picture.resize((size, size), Image.Resampling.BICUBIC)
+    return np.ascontiguousarray(np.asarray(fitted, np.float32).transpose(2, 0, 1)), picture.size
+
+
+def _boxes(width: int, height: int, side: int) -> NDArray[np.float32]:
+    """(side * side, 4) the cells of a picture, row by row."""
+    rows, columns = np.divmod(np.arange(side * side), side)
+    corners = np.stack([columns, rows, columns + 1, rows + 1], 1)
+    return (corners * np.array([width, height, width, height]) / side).astype(np.float32)
+
+
+def _load(path: Path) -> _Piece | None:
+    """A piece that was written; None if there is none, or none that is whole."""
+    found = read_arrays(path)
+    if found is None:
+        return None
+    about, arrays = found
+    return _Piece(arrays["features"], arrays["sizes"], about["names"], about["skipped"])
+
+
+def _assemble(out: Path, paths: Sequence[Path], backbone: Backbone, size: int, made_of: str) -> Extracted:
+    """All pieces in one file. The info file is taken away before and written after: without it nothing is read."""
+    side, classifier = size // CELL, backbone.classifier
+    info: dict[str, dict[str, int]] = {}
+    skipped: list[str] = []
+    sweep(out.parent, out.name)
+    info_path(out).unlink(missing_ok=True)
+    with renamed(out) as temporary, h5py.File(temporary, "w") as file:
+        shape = (0, side * side, classifier.in_features)
+        kept: dict[str, Any] = {"maxshape": (None, *shape[1:]), "chunks": (1, *shape[1:]), "compression": "lzf"}
+        features = file.create_dataset("features", shape, "float16", **kept)
+        boxes = file.create_dataset("bboxes", (0, side * side, 4), "float32", maxshape=(None, side * side, 4))
+        for piece in _pieces(paths):
+            start, end = len(info), len(info) + len(piece.names)
+            features.resize(end, axis=0)
+            boxes.resize(end, axis=0)
+            features[start:end] = piece.features
+            skipped += piece.skipped
+            for name, (width, height) in zip(piece.names, piece.sizes.tolist(), strict=True):
+                boxes[len(info)] = _boxes(width, height, side)
+                place = {"file": 0, "idx": len(info), "objectsNum": side * side}
+                info[name] = place | {"width": width, "height": height}
+        file["class_names"] = np.array([name.encode("utf-8") for name in backbone.class_names])
+        file["class_weights"] = classifier.weight.cpu().numpy()
+        file["class_bias"] = classifier.bias.cpu().numpy()
+        file.attrs.update({"backbone": NAME, "size": size, "made_of": made_of, "skipped": json.dumps(skipped)})
+    write_atomically(info_path(out), json.dumps(info).encode("ascii"))
+    return Extracted(len(info), tuple(skipped), new=True)
+
+
+def _pieces(paths: Sequence[Path]) -> Iterator[_Piece]:
+    for path in paths:
+        piece = _load(path)
+        if piece is None:
+            raise DataError(f"{path}: is gone or damaged; run the same command again")
+        yield piece

@@ -1,0 +1,104 @@
+"""`proto dataset build, index, stats visual` as a user meets them: real processes, their output and exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from program_guided.tasks.visual.index import Index
+
+
+def proto(*arguments, folder=None):
+    command = [sys.executable, "-m", "program_guided.cli.main", *map(str, arguments)]
+    environment = os.environ | {"COLUMNS": "100"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=folder, env=environment)
+
+
+@pytest.fixture(name="world", scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("built") / "world"
+    made = proto("dataset", "build", "visual", "--out", folder, "--scenes", 6, 2, 2, "--pictures", 1)
+    assert made.returncode == 0, made.stderr
+    assert f"next: proto dataset index visual --root {folder}" in made.stdout
+    return folder
+
+
+def test_a_built_world_has_the_release_s_files_and_pictures(world):
+    names = {path.name for path in world.iterdir()}
+    for split in ("train", "val", "test"):
+        assert {f"{split}_balanced_questions.json", f"{split}_sceneGraphs.json", f"{split}_choices.json"} <= names
+    assert len(list((world / "train_all_questions").glob("*.json"))) == 10
+    assert (world / "objects" / "gqa_objects_info.json").is_file()
+    assert len(list((world / "pictures").glob("*.png"))) == 1
+
+
+def test_index_writes_verifies_and_does_nothing_twice(world, tmp_path):
+    command = ("dataset", "index", "visual", "--root", world, "--out", tmp_path / "index")
+    assert "there is no finished index" in proto(*command, "--verify").stderr
+    first = proto(*command)
+    assert first.returncode == 0, first.stderr
+    assert f"wrote {tmp_path / 'index'}" in first.stdout
+    assert Index.open(tmp_path / "index", verify=True).sets["train_balanced"] == 60
+    assert "nothing to do" in proto(*command, "--processes", 1).stdout
+    assert "is whole" in proto(*command, "--verify").stdout
+
+
+def test_index_lists_what_it_left_out(world, tmp_path):
+    good = (world / "train_balanced_questions.json").read_text("utf-8")
+    (tmp_path / "train_questions.json").write_text(good, "utf-8")
+    (tmp_path / "val_questions.json").write_text(json.dumps({str(number): {} for number in range(12)}), "utf-8")
+    command = ("dataset", "index", "visual", "--root", tmp_path)
+    stopped = proto(*command)
+    assert stopped.returncode == 1
+    assert stopped.stderr.splitlines()[-1].startswith("error: ")
+    assert "val_questions.json: question '0': 'imageId' is missing" in stopped.stderr
+    assert "Traceback" not in stopped.stderr
+    told = proto(*command, "--skip-bad").stdout
+    assert "left out 12 pieces that could not be read:" in told
+    assert "question '9': 'imageId' is missing" in told
+    assert f"and 2 more, listed in {tmp_path / 'index' / 'skipped.txt'}" in told
+
+
+def test_stats_describe_a_world_and_save_the_blind_prior(world, tmp_path):
+    shown = proto("dataset", "stats", "visual", "--root", world, "--save", tmp_path / "stats.json")
+    assert shown.returncode == 0, shown.stderr
+    assert "answers guessed from the program alone" in shown.stdout
+    figures = json.loads((tmp_path / "stats.json").read_text())
+    assert figures["sets"] == {"train": "train_balanced", "test": "test_balanced"}
+    assert (figures["train"]["questions"], figures["test"]["questions"]) == (60, 20)
+    assert sum(figures["train"]["steps"].values()) == 60
+    assert figures["train"]["operations"]["select"] == figures["train"]["families"]["select"] >= 60
+    assert 0 <= figures["blind_prior"]["majority"] <= 100
+    assert {"command", "commit", "machine"} <= figures.keys()
+    asked = proto("dataset", "stats", "visual", "--root", world, "--test", "val_balanced", "--json")
+    assert json.loads(asked.stdout)["sets"]["test"] == "val_balanced"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragment"),
+    [
+        (["index", "visual", "--root", "nowhere"], "nowhere: there is no such folder"),
+        (["index", "visual", "--root", ".", "--processes", "0"], "--processes 0: at least 1 is needed"),
+        (["build", "visual", "--scenes", "0", "1", "1"], "--scenes must be at least 1 each"),
+        (["build", "visual", "--verify"], "--verify is for minecraft"),
+        (["stats", "visual", "--root", "."], "there are no questions"),
+        (["stats", "visual", "--test", "val"], "--test needs --root"),
+    ],
+)
+def test_a_wrong_command_gets_one_clear_error(arguments, fragment, tmp_path):
+    answered = proto("dataset", *arguments, folder=tmp_path)
+    assert answered.returncode == 1
+    assert answered.stderr.startswith("error: ")
+    assert fragment in answered.stderr
+    assert answered.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_set_without_answers_is_told(world, tmp_path):
+    (tmp_path / "train_questions.json").write_bytes((world / "train_balanced_questions.json").read_bytes())
+    (tmp_path / "test_questions.json").write_text('{"1": {"imageId": "n1", "question": "What?", "isBalanced": true}}')
+    answered = proto("dataset", "stats", "visual", "--root", tmp_path, "--test", "test")
+    assert answered.returncode == 1
+    assert "test has no balanced question with a program and an answer" in answered.stderr

@@ -1,0 +1,217 @@
+"""Features of one's own pictures: the right cells in the right rows, resumed after a kill, bad pictures named."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from program_guided.errors import DataError
+from program_guided.learning import extraction
+from program_guided.learning.extraction import extract
+from program_guided.models.backbone import MEAN, SCALE, load_backbone
+from program_guided.tasks.visual.features import ObjectFeatures
+
+SIZE = 96
+SIDE = SIZE // 32
+NAMES = ("a", "b", "c", "d", "e")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(name="pictures", scope="module")
+def drawn(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pictures")
+    random = np.random.default_rng(0)
+    for number, name in enumerate(NAMES):
+        pixels = random.integers(0, 256, (6, 4 + number, 3), np.uint8)
+        Image.fromarray(pixels).resize((40 + 10 * number, 60), Image.Resampling.BICUBIC).save(folder / f"{name}.png")
+    (folder / "notes.txt").write_text("not a picture")
+    return folder
+
+
+@pytest.fixture(name="whole", scope="module")
+def extracted(pictures, tmp_path_factory):
+    out = tmp_path_factory.mktemp("features") / "my.h5"
+    assert extract(pictures, out, SIZE).pictures == len(NAMES)
+    return out
+
+
+def arrays(path):
+    with h5py.File(path) as file:
+        return {name: file[name][()] for name in file}
+
+
+def test_a_cell_s_vector_box_and_classes_are_those_of_the_network(pictures, whole):
+    backbone = load_backbone()
+    with ObjectFeatures(whole) as features:
+        assert features.image_ids == NAMES
+        for name in NAMES:
+            with Image.open(pictures / f"{name}.png") as picture:
+                width, height = picture.size
+                pixels = np.asarray(picture.convert("RGB").resize((SIZE, SIZE), Image.Resampling.BICUBIC), np.float32)
+            network = backbone._network
+            tensor = (torch.from_numpy(pixels).permute(2, 0, 1)[None] - MEAN) / SCALE
+            with torch.no_grad():
+                grid, said = network.extract_features(tensor)[0].numpy(), network(tensor)[0].numpy()
+            found = features.read(name, most=100)
+            assert (found.width, found.height) == (width, height)
+            assert found.features.shape == (SIDE * SIDE, 1280)
+            for row in range(SIDE):
+                for column in range(SIDE):
+                    cell = row * SIDE + column
+                    np.testing.assert_allclose(found.features[cell], grid[:, row, column], atol=4e-3)
+                    box = np.array([column * width, row * height, (column + 1) * width, (row + 1) * height]) / SIDE
+                    np.testing.assert_allclose(found.boxes[cell], box, rtol=1e-6)
+            # The classifier is linear: what it says of the whole picture is the mean of what it says of the cells.
+            np.testing.assert_allclose(features.class_logits(name).mean(0), said, atol=0.02)
+        names = features.class_names()
+        assert (len(names), names[1]) == (1000, "goldfish, Carassius auratus")
+
+
+def test_done_it_is_not_done_again_unless_the_pictures_change(pictures, tmp_path):
+    out = tmp_path / "my.h5"
+    source = tmp_path / "pictures"
+    source.mkdir()
+    Image.new("RGB", (50, 40), "red").save(source / "a.png")
+    assert extract(source, out, 32).new
+    assert not extract(source, out, 32).new
+    assert extract(source, out, 64).new
+    Image.new("RGB", (50, 40), "blue").save(source / "b.png")
+    again = extract(source, out, 64)
+    assert (again.new, again.pictures) == (True, 2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["my.h5", "my_info.json", "pictures"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import torch
+from program_guided.learning import extraction
+torch.set_num_threads(1)
+extraction.PER_PIECE = 2
+def progress(done, total):
+    if done == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+extraction.extract(Path(sys.argv[1]), Path(sys.argv[2]), 96, progress=progress)
+"""
+
+
+def test_killed_it_goes_on_and_ends_the_same(pictures, whole, tmp_path, monkeypatch):
+    out = tmp_path / "my.h5"
+    killed = subprocess.run([sys.executable, "-c", KILLED, pictures, out], timeout=600)
+    assert killed.returncode == -signal.SIGKILL
+    assert not out.exists()
+    with pytest.raises(DataError, match="cannot be read"):
+        ObjectFeatures(out)
+    pieces = sorted((tmp_path / "my.h5.unfinished").glob("*.npz"))
+    assert len(pieces) == 2
+    pieces[1].write_bytes(pieces[1].read_bytes()[:-50])
+    (tmp_path / ".my.h5.1.tmp").write_bytes(b"left by one that was killed later")
+    monkeypatch.setattr(extraction, "PER_PIECE", 2)
+    read = []
+    pixels = extraction._pixels
+    monkeypatch.setattr(extraction, "_pixels", lambda path, size: read.append(path.stem) or pixels(path, size))
+    extract(pictures, out, SIZE)
+    assert read == ["c", "d", "e"]
+    for name, values in arrays(whole).items():
+        np.testing.assert_array_equal(arrays(out)[name], values)
+    assert (tmp_path / "my_info.json").read_bytes() == whole.with_name("my_info.json").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["my.h5", "my_info.json"]
+
+
+def test_a_bad_picture_is_named_or_left_out_and_listed(pictures, whole, tmp_path):
+    source = tmp_path / "pictures"
+    source.mkdir()
+    for name in ("a", "c"):
+        (source / f"{name}.png").write_bytes((pictures / f"{name}.png").read_bytes())
+    (source / "b.png").write_bytes((pictures / "b.png").read_bytes()[:60])
+    (source / "z.jpg").write_text("no picture at all")
+    out = tmp_path / "my.h5"
+    with pytest.raises(DataError, match=r"b\.png: is no picture that can be read"):
+        extract(source, out, SIZE)
+    assert not out.exists()
+    found = extract(source, out, SIZE, skip_bad=True)
+    assert found.pictures == 2
+    assert [line.split(":")[0] for line in found.skipped] == [str(source / "b.png"), str(source / "z.jpg")]
+    assert extract(source, out, SIZE, skip_bad=True).skipped == found.skipped
+    with ObjectFeatures(out) as mine, ObjectFeatures(whole) as other:
+        assert mine.image_ids == ("a", "c")
+        for name in mine.image_ids:
+            np.testing.assert_array_equal(mine.read(name).features, other.read(name).features)
+
+
+def test_a_turned_photograph_is_seen_upright(tmp_path):
+    source = tmp_path / "pictures"
+    source.mkdir()
+    turned = Image.new("RGB", (40, 20))
+    about = turned.getexif()
+    about[0x0112] = 6
+    turned.save(source / "a.jpg", exif=about)
+    extract(source, tmp_path / "my.h5", 32)
+    assert json.loads((tmp_path / "my_info.json").read_text())["a"] == {
+        "file": 0,
+        "idx": 0,
+        "objectsNum": 1,
+        "width": 20,
+        "height": 40,
+    }
+
+
+def test_a_file_named_like_the_release_s_is_read_as_a_folder_of_it(pictures, tmp_path):
+    extract(pictures, tmp_path / "gqa_objects_0.h5", 32)
+    with ObjectFeatures(tmp_path) as features:
+        assert features.read("c").features.shape == (1, 1280)
+
+
+def test_what_is_asked_wrongly_is_told(pictures, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for arguments, message in [
+        ((tmp_path / "nowhere", tmp_path / "my.h5"), "there is no such folder of pictures"),
+        ((empty, tmp_path / "my.h5"), "there are no pictures"),
+        ((pictures, tmp_path / "my.npz"), "must end with .h5"),
+        ((pictures, tmp_path / "my.h5", 100), "a multiple of 32 is needed"),
+        ((pictures, empty / "x" / "my.h5", 0), "a multiple of 32 is needed"),
+    ]:
+        with pytest.raises(DataError, match=message):
+            extract(*arguments)
+    for name in ("a.jpg", "a.png"):
+        Image.new("RGB", (5, 5)).save(empty / name)
+    with pytest.raises(DataError, match=r"a\.png: has the same name as a\.jpg"):
+        extract(empty, tmp_path / "my.h5")
+
+
+def test_only_extracted_features_have_a_classifier(tmp_path):
+    with h5py.File(tmp_path / "my.h5", "w") as file:
+        file["features"], file["bboxes"] = np.zeros((1, 2, 3)), np.zeros((1, 2, 4))
+    place = {"file": 0, "idx": 0, "objectsNum": 2, "width": 1, "height": 1}
+    (tmp_path / "my_info.json").write_text(json.dumps({"a": place}))
+    with ObjectFeatures(tmp_path / "my.h5") as features:
+        assert features.read("a").features.shape == (2, 3)
+        with pytest.raises(DataError, match="only proto features extract stores a classifier"):
+            features.class_logits("a")
+
+
+def test_the_command_says_what_it_wrote_and_what_it_left_out(pictures, tmp_path):
+    source = tmp_path / "pictures"
+    source.mkdir()
+    (source / "a.png").write_bytes((pictures / "a.png").read_bytes())
+    (source / "b.png").write_text("no picture")
+    command = [sys.executable, "-m", "program_guided.cli.main", "features", "extract", "--size", "32"]
+    command += ["--images", str(source), "--out", str(tmp_path / "my.h5")]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    stopped = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
+    assert stopped.returncode == 1
+    assert stopped.stderr.splitlines()[-1].startswith("error: ")
+    assert "b.png: is no picture that can be read" in stopped.stderr.replace("\n", " ")
+    went_on = subprocess.run([*command, "--skip-bad"], capture_output=True, text=True, timeout=600, env=environment)
+    assert went_on.returncode == 0
+    assert "my_info.json of 1 picture" in went_on.stdout
+    assert "left out 1 picture:" in went_on.stdout
