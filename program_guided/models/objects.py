@@ -5,7 +5,8 @@ of a picture and nothing else. The reader of `plus`, `PairReader`, adds what att
 out one unit, however many objects fit), and how two boxes stand to each other. It knows which objects the parents of a
 routine have found, since their results can be pointed with (`point`).
 
-    seen = reader.prepare(pictures, heard, allowed)    # what the queries of a step have in common
+    scene = reader.look(pictures).about(of)            # once; of (batch,): which picture a program is about
+    seen = reader.prepare(scene, heard, allowed)       # what the queries of a step have in common
     reader(query, seen, number)                        # (batch, rows, width) -> (batch, rows, width)
     reader.point(rows, seen)                           # (batch, rows, objects + 1): scores, the last for "none"
 """
@@ -30,7 +31,7 @@ LIKE_NOTHING = 0.1
 
 @dataclass(frozen=True)
 class Pictures:
-    """The pictures that a batch of programs is about."""
+    """Pictures as a detector sees them."""
 
     features: Tensor
     """(pictures, objects, numbers)"""
@@ -38,8 +39,22 @@ class Pictures:
     """(pictures, objects, 4) left, top, right, bottom, as shares of the picture's sides"""
     exists: Tensor
     """(pictures, objects)"""
-    of: Tensor
-    """(batch,) which picture a program is about"""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Pictures as a reader has looked at them, one for each program once it is said what programs are `about`."""
+
+    objects: Tensor
+    """(pictures, objects, width)"""
+    exists: Tensor
+    """(pictures, objects)"""
+    pairs: Tensor | None = None
+    """(pictures, objects, objects, kinds) how the second of a pair stands to the first"""
+
+    def about(self, of: Tensor) -> Scene:
+        """The pictures of these numbers."""
+        return Scene(self.objects[of], self.exists[of], None if self.pairs is None else self.pairs[of])
 
 
 class Objects(nn.Module):
@@ -66,13 +81,10 @@ def _shape(boxes: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class SeenObjects:
-    """What readers attend to, for each program of the batch."""
+class Seen:
+    """What a step attends to, for each program of the batch."""
 
-    objects: Tensor
-    """(batch, objects, width)"""
-    exists: Tensor
-    """(batch, objects)"""
+    scene: Scene
     found: Tensor | None = None
     """(batch, rows, objects, parents) how surely a parent has found an object"""
     related: Tensor | None = None
@@ -88,9 +100,9 @@ class Pointer(nn.Module):
         self.none = nn.Linear(width, 1)
         self.scale = width**-0.5
 
-    def forward(self, rows: Tensor, seen: SeenObjects) -> Tensor:
-        scores = torch.einsum("brd,bnd->brn", self.row(rows), self.object(seen.objects)) * self.scale
-        scores = scores.masked_fill(~seen.exists[:, None], -1e9)
+    def forward(self, rows: Tensor, scene: Scene) -> Tensor:
+        scores = torch.einsum("brd,bnd->brn", self.row(rows), self.object(scene.objects)) * self.scale
+        scores = scores.masked_fill(~scene.exists[:, None], -1e9)
         return torch.cat([scores, self.none(rows)], dim=2)
 
 
@@ -102,11 +114,14 @@ class ObjectReader(nn.Module):
         self.objects, self.pointer, self.sink = Objects(width, hidden, numbers), Pointer(width), sink
         self.attend = nn.ModuleList(nn.MultiheadAttention(width, heads, batch_first=True) for _ in range(blocks))
 
-    def prepare(self, pictures: Pictures, heard: Tensor, allowed: Tensor) -> SeenObjects:
-        return SeenObjects(self.objects(pictures)[pictures.of], pictures.exists[pictures.of])
+    def look(self, pictures: Pictures) -> Scene:
+        return Scene(self.objects(pictures), pictures.exists)
 
-    def forward(self, query: Tensor, seen: SeenObjects, number: int, watch: Watch | None = None) -> Tensor:
-        objects, missing = seen.objects, ~seen.exists
+    def prepare(self, scene: Scene, heard: Tensor, allowed: Tensor) -> Seen:
+        return Seen(scene)
+
+    def forward(self, query: Tensor, seen: Seen, number: int, watch: Watch | None = None) -> Tensor:
+        objects, missing = seen.scene.objects, ~seen.scene.exists
         if self.sink:
             objects = torch.cat([objects, objects.new_zeros(len(objects), 1, objects.shape[2])], dim=1)
             missing = torch.cat([missing, missing.new_zeros(len(missing), 1)], dim=1)
@@ -119,8 +134,8 @@ class ObjectReader(nn.Module):
         result: Tensor = attended
         return result
 
-    def point(self, rows: Tensor, seen: SeenObjects) -> Tensor:
-        scores: Tensor = self.pointer(rows, seen)
+    def point(self, rows: Tensor, seen: Seen) -> Tensor:
+        scores: Tensor = self.pointer(rows, seen.scene)
         return scores
 
 
@@ -141,39 +156,40 @@ class PairReader(nn.Module):
         self.score = nn.Linear(hidden, heads)
         self.value, self.join = nn.Linear(width, width), nn.Linear(width + 2 * heads, width)
 
-    def prepare(self, pictures: Pictures, heard: Tensor, allowed: Tensor) -> SeenObjects:
-        """heard (batch, rows, parents, width) are the parents' results, where allowed (batch, rows, parents)."""
-        objects, batch = self.objects(pictures), pictures.of
-        seen = SeenObjects(objects[batch], pictures.exists[batch])
-        found = self.pointer(heard.flatten(1, 2), seen)[..., :-1].sigmoid().view(*heard.shape[:3], -1)
-        found = found * allowed[..., None]
-        if found.shape[2] < self.parents:
-            found = torch.cat(
-                [found, found.new_zeros(*found.shape[:2], self.parents - found.shape[2], found.shape[3])], 2
-            )
+    def look(self, pictures: Pictures) -> Scene:
         pairs = self.relate(_stand(pictures.boxes)) * pictures.exists[:, :, None, None]
-        related = torch.einsum("brpi,bijk->brjpk", found, pairs[batch]).flatten(3)
-        return SeenObjects(seen.objects, seen.exists, found.transpose(2, 3), related)
+        return Scene(self.objects(pictures), pictures.exists, pairs)
 
-    def forward(self, query: Tensor, seen: SeenObjects, number: int, watch: Watch | None = None) -> Tensor:
+    def prepare(self, scene: Scene, heard: Tensor, allowed: Tensor) -> Seen:
+        """heard (batch, rows, parents, width) are the parents' results, where allowed (batch, rows, parents)."""
+        batch, rows, parents, _ = heard.shape
+        found = self.pointer(heard.flatten(1, 2), scene)[..., :-1].sigmoid().view(batch, rows, parents, -1)
+        found = found * allowed[..., None]
+        if parents > self.parents:  # without structure every other routine is heard, as one
+            found, parents = found.sum(dim=2, keepdim=True) / allowed.sum(dim=2)[:, :, None, None].clamp(min=1), 1
+        found = nn.functional.pad(found, (0, 0, 0, self.parents - parents))
+        related = torch.einsum("brpi,bijk->brjpk", found, scene.pairs).flatten(3)
+        return Seen(scene, found.transpose(2, 3), related)
+
+    def forward(self, query: Tensor, seen: Seen, number: int, watch: Watch | None = None) -> Tensor:
         assert seen.found is not None
         assert seen.related is not None
         batch, width = len(query), query.shape[2]
         stands = torch.cat([seen.found, seen.related], dim=3) * self.wanted(query)[:, :, None]
-        hidden = self.shown(seen.objects)[:, None] * self.asked(query)[:, :, None] + self.stands(stands)
-        scores = self.score(nn.functional.gelu(hidden)).masked_fill(~seen.exists[:, None, :, None], -1e9)
+        hidden = self.shown(seen.scene.objects)[:, None] * self.asked(query)[:, :, None] + self.stands(stands)
+        scores = self.score(nn.functional.gelu(hidden)).masked_fill(~seen.scene.exists[:, None, :, None], -1e9)
         picked = scores.sigmoid().transpose(2, 3)  # (batch, rows, heads, objects)
         if watch is not None:
             watch[f"objects {number}"] = picked.detach()
-        values = self.value(seen.objects).view(batch, 1, -1, self.heads, width // self.heads)
+        values = self.value(seen.scene.objects).view(batch, 1, -1, self.heads, width // self.heads)
         total = picked.sum(dim=3)
         mean = torch.einsum("brhn,bxnhd->brhd", picked, values) / (total + LIKE_NOTHING)[..., None]
         told = torch.cat([mean.flatten(2), picked.amax(dim=3), total.log1p()], dim=2)
         result: Tensor = self.join(told)
         return result
 
-    def point(self, rows: Tensor, seen: SeenObjects) -> Tensor:
-        scores: Tensor = self.pointer(rows, seen)
+    def point(self, rows: Tensor, seen: Seen) -> Tensor:
+        scores: Tensor = self.pointer(rows, seen.scene)
         return scores
 
 
