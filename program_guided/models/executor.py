@@ -65,7 +65,7 @@ class Program:
 class Executor(nn.Module):
     """`reader.prepare(specification, heard, allowed)` sees a specification, for rows whose parents' results (batch,
     rows, K, d) are heard where allowed (batch, rows, K); `reader(query, seen, number, watch)` answers queries (batch,
-    rows, d) about it; `reader.point(rows, seen)` gives results that point at parts of it, those of size `POINTED`."""
+    rows, d) about it; `reader.point(rows, specification)` says which parts of it rows mean, for results of size `POINTED`."""
 
     def __init__(self, config: ExecutorConfig, reader: nn.Module) -> None:
         super().__init__()
@@ -148,9 +148,7 @@ class Executor(nn.Module):
 
     def point(self, rows: Tensor, specification: Any) -> Tensor:
         """Scores of the parts of a specification that rows (batch, rows, d) mean, the last one for none."""
-        nothing = rows[:, :, :0, None].transpose(2, 3)
-        seen = self.reader.prepare(specification, nothing, nothing[..., 0] > 0)
-        scores: Tensor = self.reader.point(rows, seen)
+        scores: Tensor = self.reader.point(rows, specification)
         return scores
 
     def _heard(self, results: Tensor, pointed: Tensor, parents: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ routine have found, since their results can be pointed with (`point`).
     scene = reader.look(pictures).about(of)            # once; of (batch,): which picture a program is about
     seen = reader.prepare(scene, heard, allowed)       # what the queries of a step have in common
     reader(query, seen, number)                        # (batch, rows, width) -> (batch, rows, width)
-    reader.point(rows, seen)                           # (batch, rows, objects + 1): scores, the last for "none"
+    reader.point(rows, scene)                          # (batch, rows, objects + 1): scores, the last for "none"
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ class ObjectReader(nn.Module):
         result: Tensor = attended
         return result
 
-    def point(self, rows: Tensor, seen: Seen) -> Tensor:
-        scores: Tensor = self.pointer(rows, seen.scene)
+    def point(self, rows: Tensor, scene: Scene) -> Tensor:
+        scores: Tensor = self.pointer(rows, scene)
         return scores
 
 
@@ -188,8 +188,8 @@ class PairReader(nn.Module):
         result: Tensor = self.join(told)
         return result
 
-    def point(self, rows: Tensor, seen: Seen) -> Tensor:
-        scores: Tensor = self.pointer(rows, seen.scene)
+    def point(self, rows: Tensor, scene: Scene) -> Tensor:
+        scores: Tensor = self.pointer(rows, scene)
         return scores
 
 
