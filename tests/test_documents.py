@@ -86,7 +86,11 @@ def test_readme_shows_the_executor_s_speed():
             for way in ("forward", "forward and backward")
         )
         assert f"| `{form}` | {shown} |" in README
-    assert f"{figures['longest_against_shortest']['plus']:.2f}x" in README
+    for form in ("plus", "paper"):
+        assert f"{figures['longest_against_shortest'][form]:.2f}x" in README
+    alone = figures["times_faster_than_decoder"]["plus"]["decoder, pointed routine"]
+    ratios = [f"{alone[count][way]:.1f}x" for count in ("64", "1024") for way in ("forward", "forward and backward")]
+    assert " / ".join(ratios) in " ".join(README.split())
 
 
 def test_every_file_the_documents_name_exists():

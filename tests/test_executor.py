@@ -199,22 +199,42 @@ def test_padding_batch_size_and_batch_order_change_nothing(model):
     close(rows_of(range(8), (5, 12)), together)
 
 
+@pytest.mark.parametrize("hides", [False, True])
 @pytest.mark.parametrize("sink", [False, True])
-def test_attention_from_tables_equals_attention_item_by_item(sink):
+def test_attention_from_tables_equals_attention_item_by_item(sink, hides):
     torch.manual_seed(0)
-    attention = TableAttention(32, 4, sink)
+    attention = TableAttention(32, 4, sink, tells=hides)
     query, common = torch.randn(9, 32, requires_grad=True), torch.randn(9, 32, requires_grad=True)
     table = torch.randn(20, 32, requires_grad=True)
     index = torch.randint(0, 20, (9, 11, 3), dtype=torch.int16)
     index[:, 7:] = -1
     weights = torch.randn(9, 32)
+    visible = (torch.arange(20)[:, None] % 3 > 0) | (torch.arange(4) > 1) if hides else None
+    visible = visible if visible is None else visible.float()
     found = []
     for form in (attention, attention.plain):
-        output = form(query, table, index, common)
+        output = form(query, table, index, common, visible=visible)
         gradients = torch.autograd.grad((output * weights).sum(), (query, common, table, *attention.parameters()))
         found.append((output, *gradients))
     for short, plain in zip(*found, strict=True):
         close(short, plain)
+
+
+@torch.no_grad()
+def test_blind_heads_give_equal_cells_equal_weights():
+    torch.manual_seed(0)
+    model = build(minecraft_config("paper", **SMALL)).eval()
+    batch = Batch(load_split("test")[:5], 5)
+    batch.reset()
+    watch = {}
+    Execution(model, batch).infer(watch)
+    weights, kinds = watch["cells 0"][..., :64], torch.from_numpy(batch.worlds.cells).flatten(1)
+    for world in range(5):
+        for kind in kinds[world].unique():
+            alike = weights[world][:, kinds[world] == kind]
+            assert float(alike[:2].std(dim=1, correction=0).max()) < 1e-6
+            if kind and alike.shape[1] > 4:
+                assert float(alike[2:].std(dim=1, correction=0).min()) > 1e-6, "the others see where"
 
 
 @torch.no_grad()

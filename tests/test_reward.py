@@ -5,10 +5,12 @@ import pytest
 import torch
 
 from program_guided.language import compile_program, parse
+from program_guided.language.syntax import Program
 from program_guided.learning.a2c import A2CTraining
 from program_guided.learning.agent import ExecutorAgent
 from program_guided.learning.execution import Observation, build, infer, minecraft_config
 from program_guided.learning.experience import advantages, routines_left
+from program_guided.learning.hindsight import History, routine_of
 from program_guided.learning.ppo import PPOTraining
 from program_guided.learning.settings import A2CSettings, PPOSettings
 from program_guided.learning.tasks import WorldTask
@@ -199,3 +201,39 @@ def test_a_small_executor_learns_from_reward_alone(tmp_path):
     by_chance = rollout(fresh, RandomAgent())
     assert learned.finished.mean() >= 0.85 > by_chance.finished.mean()
     assert np.median(learned.steps) < np.median(by_chance.steps) / 3, "rivers are in the way of a few"
+
+
+def test_hindsight_is_true():
+    """A lesson replayed from the state it begins in: its routine is finished exactly then, and was not asked for."""
+    training = learner(PPO, programs=load_split("train")[:300])
+    training.batch.offer(np.arange(300, dtype=np.int32))
+    training.batch.reset()
+    kinds = set()
+    for _ in range(6):
+        training._history = History()
+        states, actions, asked = [], [], []
+        for _ in range(16):
+            batch = training.batch
+            states.append(batch.state())
+            asked.append([table.calls[min(int(at), len(table) - 1)] for table, at in pointing(batch)])
+            actions.append(training._act(training.execution.observe().kept())["actions"].numpy())
+        numbers, routines, delays = training._history.lessons(1.0, np.random.default_rng(0))
+        for number, routine, delay in list(zip(numbers, routines, delays, strict=True))[::7]:
+            step, world = divmod(int(number), training.batch.count)
+            call = routine_of(int(routine))
+            kinds.add(call.operation)
+            before = asked[step][world]
+            assert (before.operation, before.words) != (call.operation, call.words)
+            again = Batch([Entry(Program((call,)), 0)], training.batch.count, require_worlds=False)
+            again.restore({**states[step], "program": np.zeros_like(states[step]["program"])})
+            again.begin(world, 0)
+            for later in range(step, step + int(delay) + 1):
+                assert again.outcome[world] == Outcome.RUNNING
+                again.worlds.outcome[:world], again.worlds.outcome[world + 1 :] = Outcome.TIMEOUT, Outcome.TIMEOUT
+                again.step(actions[later])
+            assert again.outcome[world] == Outcome.FINISHED
+    assert kinds >= {"goto", "mine", "place"}
+
+
+def pointing(batch):
+    return ((batch.tables[program], at) for program, at in zip(batch.worlds.program, batch.worlds.routine, strict=True))

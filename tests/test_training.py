@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from program_guided.errors import DataError
@@ -310,8 +311,39 @@ def test_a_bad_checkpoint_is_one_clear_error(checkpoint, name):
     assert "Traceback" not in ran.stderr
 
 
-def test_a_damaged_state_is_one_clear_error(tmp_path):
+def without(*prefixes):
+    def damage(path):
+        tensors = load_file(path)
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata()
+        kept = {name: tensor for name, tensor in tensors.items() if not name.startswith(prefixes)}
+        assert len(kept) < len(tensors)
+        save_file(kept, path, metadata)
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (cut, "damaged or not a safetensors file"),
+        (without("optimizer."), "a part of the state is missing or wrong"),
+        (without("0.random"), "a part of the state is missing or wrong"),
+        (without("model.heads"), "a part of the state is missing or wrong"),
+    ],
+    ids=["truncated", "no optimizer", "no random numbers", "half a model"],
+)
+def test_a_damaged_state_is_one_clear_error(tmp_path, damage, message):
     train(job(tmp_path))
-    cut(tmp_path / "training.safetensors")
-    with pytest.raises(DataError, match="damaged or not a safetensors file"):
+    damage(tmp_path / "training.safetensors")
+    with pytest.raises(DataError, match=message):
         train(job(tmp_path, resume=True))
+
+
+def test_what_cannot_begin_is_one_clear_error(tmp_path):
+    with pytest.raises(DataError, match="--seed -1: a seed is from 0"):
+        train(job(tmp_path, seed=-1))
+    if not torch.cuda.is_available():
+        with pytest.raises(DataError, match="--accelerator cuda with --processes 1"):
+            train(job(tmp_path, accelerator="cuda"))
+    assert not list(tmp_path.iterdir())

@@ -80,6 +80,7 @@ def index(options: Index) -> int:
         print("interrupted; the same command goes on where it stopped")
         return 130
     _tell(indices.Index.open(folder), made)
+    print(f'next: proto dataset stats visual --root {options.root}    in Python: Index.open(Path("{folder}"))')
     return 0
 
 

@@ -67,6 +67,8 @@ class Evaluate:
 
         if not self.split or not self.agent or self.worlds < 1:
             raise DataError("nothing to measure: name at least one split, one agent and one world")
+        if self.unseen is not None and self.tokens is not None:
+            raise DataError("--unseen is measured on splits, not on programs made for --tokens; leave one of them out")
         if self.figure is not None and not set(self.agent) - set(AGENTS):
             raise DataError("--figure: only checkpoints have a training to draw")
         splits = self._splits()

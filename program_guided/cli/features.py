@@ -50,4 +50,5 @@ class Features:
         if extracted.skipped:
             print(f"left out {counted(len(extracted.skipped), 'picture')}:")
             print("\n".join(f"  {line}" for line in extracted.skipped))
+        print(f'next, in Python: ObjectFeatures(Path("{self.out}"))')
         return 0

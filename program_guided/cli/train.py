@@ -17,6 +17,8 @@ from program_guided.models.config import Form, Parts
 
 __all__ = ["Train"]
 
+RESUMABLE = "go on with the same command and --resume (the last saved state is in {})"
+
 
 @dataclass(frozen=True)
 class Train:
@@ -65,7 +67,7 @@ class Train:
         from program_guided.learning.execution import minecraft_config
         from program_guided.learning.progress import ProgressBar
         from program_guided.learning.tasks import WorldTask
-        from program_guided.learning.training import Job, train
+        from program_guided.learning.training import STATE, Job, train
 
         if not 1 <= self.held_out < 4000:
             raise DataError("--held-out is from 1 to 3999: train has 4,000 programs")
@@ -89,7 +91,8 @@ class Train:
             with ProgressBar() as bar:
                 train(job, bar)
         except KeyboardInterrupt:
-            print(f"interrupted; go on with the same command and --resume (the last saved state is in {folder})")
+            resumable = (folder / STATE).is_file()
+            print("interrupted;", RESUMABLE.format(folder) if resumable else "no state had been saved yet")
             return 130
         if first:
             print(f"wrote {folder}; next: proto evaluate {folder}    proto run examples/bridge.prg --agent {folder}")

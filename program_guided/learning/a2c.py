@@ -9,6 +9,8 @@ paper says nothing of the discount, the value's weight and the optimiser: those 
 
 from __future__ import annotations
 
+import math
+
 from torch import Tensor
 
 from program_guided.learning.experience import Experience, RewardLearner
@@ -25,7 +27,7 @@ class A2CTraining(RewardLearner[A2CSettings]):
     def step(self) -> float:
         """Act and learn from it; the loss."""
         loss = self.descend(self._loss(self.collect()))
-        self.done += 1
+        self.done += math.isfinite(loss)
         return loss
 
     def _loss(self, experience: Experience) -> Tensor:
@@ -34,4 +36,4 @@ class A2CTraining(RewardLearner[A2CSettings]):
         taken = log_probabilities.gather(1, experience.actions[:, None])[:, 0]
         entropy = -(log_probabilities.exp() * log_probabilities.clamp(min=-1e9)).sum(dim=1).mean()
         error = (self.value(rows, experience.left) - experience.returns).square().mean()
-        return settings.value * error - (taken * experience.advantages).mean() - settings.entropy * entropy
+        return settings.value * error - (taken * experience.advantages).mean() - self.entropy_weight * entropy

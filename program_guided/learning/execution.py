@@ -46,8 +46,8 @@ def build(config: ExecutorConfig) -> Executor:
     """An untrained executor for the 2D Minecraft world."""
     sizes = GridSizes(len(KINDS), len(OBJECTS), LARGEST_SIDE)
     if config.form == "paper":
-        sizes_of_paper = (config.width, config.heads, config.blocks, sizes, config.hidden)
-        return Executor(config, CellReader(*sizes_of_paper, sink=config.sink, objects=config.objects))
+        parts = {name: getattr(config, name) for name in ("sink", "blind", "tells", "objects")}
+        return Executor(config, CellReader(config.width, config.heads, config.blocks, sizes, config.hidden, **parts))
     return Executor(config, GridReader(config.width, config.heads, sizes, config.plans, config.hidden))
 
 

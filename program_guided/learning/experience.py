@@ -13,6 +13,7 @@ answer was right; one that goes on was answered right. The interpreter shows tha
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -100,13 +101,18 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
     @torch.no_grad()
     def collect(self) -> Experience:
         """Act for `horizon` steps in every world."""
+        return self._collect()[0]
+
+    def _collect(self) -> tuple[Experience, Experience]:
+        """The experience, and all steps of all worlds: those of worlds that were over too."""
         seen, records = list[Observation](), list[dict[str, Tensor]]()
         for _ in range(self.settings.horizon):
             seen.append(self.execution.observe().kept())
             records.append(self._act(seen[-1]))
         _, rows = self.execution.infer()
         last = self.value(rows, self._remaining()).cpu()
-        return _experience(seen, records, last, self.settings)
+        every, running = _experience(seen, records, last, self.settings)
+        return every.take(running), every
 
     def _act(self, observation: Observation) -> dict[str, Tensor]:
         """One step of every world, and what is to be remembered of it."""
@@ -114,7 +120,8 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
         log_probabilities, rows = self.policy(observation)
         log_probabilities = log_probabilities.cpu()
         actions = torch.multinomial(log_probabilities.exp(), 1, generator=self.chance)[:, 0]
-        self.walk(actions.numpy(), rows)
+        with self.noted():
+            self.walk(actions.numpy(), rows)
         outcome = np.where(running, batch.outcome, Outcome.RUNNING)
         over, finished = outcome != Outcome.RUNNING, outcome == Outcome.FINISHED
         self._recent = np.concatenate([self._recent, finished[over]])[-self.settings.window :]
@@ -130,6 +137,15 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
             "answers": _answers(observation.mask.cpu(), actions, torch.from_numpy(outcome)),
             "running": torch.from_numpy(running),
         }
+
+    def noted(self) -> AbstractContextManager[None]:
+        """Around every step of the worlds."""
+        return nullcontext()
+
+    @property
+    def entropy_weight(self) -> float:
+        """It falls with the learning rate."""
+        return self.settings.entropy * (1 - self.share_done if self.settings.falling else 1.0)
 
     def policy(self, observation: Observation) -> tuple[Tensor, Tensor]:
         """Logarithms of the actions' probabilities, and the new rows of Z."""
@@ -176,8 +192,8 @@ def _answers(mask: Tensor, actions: Tensor, outcome: Tensor) -> Tensor:
 
 def _experience(
     seen: list[Observation], records: list[dict[str, Tensor]], last: Tensor, settings: RewardSettings
-) -> Experience:
-    """Put the steps end to end, without those of worlds that were over."""
+) -> tuple[Experience, Tensor]:
+    """The steps end to end, and which of them are of worlds that were running."""
     record = {name: torch.stack([each[name] for each in records]) for name in records[0]}
     values = torch.cat([record["values"], last[None]])
     ends = (record["terminated"], record["ended"])
@@ -188,4 +204,4 @@ def _experience(
         returns=(gained + record["values"]).flatten(),
         **{name: record[name].flatten() for name in ("left", "actions", "log_probabilities", "answers")},
     )
-    return every.take(record["running"].flatten().nonzero()[:, 0])
+    return every, record["running"].flatten().nonzero()[:, 0]

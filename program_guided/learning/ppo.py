@@ -4,6 +4,7 @@
 
 - Programs are admitted from short to long: one more routine whenever enough of the latest episodes were finished.
 - Conditions are learned from what the interpreter shows (`experience.py`), behaviours from their advantage.
+- What was done by the way is a success of the routine that it was (`hindsight.py`).
 - The value is told how many routines are left, which says most of what the rest of a program is worth.
 - Actions are sampled more and more sharply, so that the greedy executor's own failures are met while there is time.
 
@@ -15,14 +16,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from program_guided.learning.execution import Observation
 from program_guided.learning.experience import Experience, RewardLearner
+from program_guided.learning.hindsight import WORDS, History
 from program_guided.learning.settings import PPOSettings
+from program_guided.tasks.minecraft.rules import TIME_LIMIT
 
 __all__ = ["PPOTraining"]
 
@@ -34,16 +40,44 @@ class PPOTraining(RewardLearner[PPOSettings]):
         super().__init__(*given, **named)
         sizes = self.batch.programs.size
         self.limit = int(sizes.min() if self.settings.admit else sizes.max())
+        self._history = History()
         self._offer()
         self.batch.reset()
 
     def step(self) -> float:
         """Act, learn from it, admit longer programs; the mean loss."""
-        experience = self.collect()
-        losses = [self.descend(self._loss(experience.take(part))) for part in self._parts(len(experience))]
+        self._history = History()
+        with torch.no_grad():
+            experience, every = self._collect()
+            lessons = self._lessons(every)
+        parts = zip(self._parts(len(experience)), self._parts(len(lessons)), strict=True)
+        losses = []
+        for one, other in parts:
+            losses.append(self.descend(self._loss(experience.take(one), lessons.take(other))))
+            if math.isnan(losses[-1]):
+                return math.nan
         self._admit()
         self.done += 1
         return float(np.mean(losses))
+
+    def noted(self) -> AbstractContextManager[None]:
+        return self._history.step(self.batch)
+
+    def _lessons(self, every: Experience) -> Experience:
+        """Steps in hindsight, as if the routine that they carried out had been the whole program."""
+        numbers, routines, delays = self._history.lessons(self.settings.hindsight, self._numpy)
+        part = every.take(torch.from_numpy(numbers))
+        seen, row = part.observation, torch.arange(len(numbers))
+        words, results = seen.words.clone(), seen.results.clone()
+        words[row, seen.pointed[:, 0]] = torch.from_numpy(WORDS[routines]).to(words)
+        results[row, seen.pointed[:, 0]] = 0
+        parents = torch.full_like(seen.parents, -1)
+        return replace(
+            part,
+            observation=replace(seen, words=words, results=results, parents=parents),
+            left=torch.ones_like(part.left),
+            returns=self.settings.discount ** torch.from_numpy(delays).float(),
+        )
 
     def _parts(self, count: int) -> Iterator[Tensor]:
         """Equally many in every process, since each update waits for all."""
@@ -51,20 +85,34 @@ class PPOTraining(RewardLearner[PPOSettings]):
         for _ in range(self.settings.epochs):
             yield from torch.randperm(count, generator=self.chance).tensor_split(parts)
 
-    def _loss(self, part: Experience) -> Tensor:
+    def _loss(self, part: Experience, lessons: Experience) -> Tensor:
+        together = Observation.together([part.observation, lessons.observation])
+        log_probabilities, rows = self.policy(together)
+        split = (torch.split(each, [len(part), len(lessons)]) for each in (log_probabilities, rows))
+        lived, imagined = zip(*split, strict=True)
+        return self._loss_of_experience(part, *lived) + self._loss_of_lessons(lessons, *imagined)
+
+    def _loss_of_experience(self, part: Experience, log_probabilities: Tensor, rows: Tensor) -> Tensor:
         settings = self.settings
-        log_probabilities, rows = self.policy(part.observation)
         labelled = part.answers >= 0 if settings.answers else torch.zeros_like(part.answers, dtype=torch.bool)
         taken = log_probabilities.gather(1, part.actions[:, None])[:, 0]
         right = log_probabilities.gather(1, part.answers.clamp(min=0)[:, None])[:, 0]
         gain = _standard(part.advantages, ~labelled)
         ratio = (taken - part.log_probabilities).exp()
         surrogate = torch.minimum(ratio * gain, ratio.clamp(1 - settings.ratio, 1 + settings.ratio) * gain)
-        policy = torch.where(labelled, right, surrogate).mean()
+        policy = torch.where(labelled, settings.conditions * right, surrogate).mean()
         entropy = -(log_probabilities.exp() * log_probabilities.clamp(min=-1e9)).sum(dim=1)
         entropy = entropy.masked_fill(labelled, 0.0).mean()
         error = (self.value(rows, part.left) - part.returns).square().mean()
-        return settings.value * error - policy - settings.entropy * (1 - self.share_done) * entropy
+        return settings.value * error - policy - self.entropy_weight * entropy
+
+    def _loss_of_lessons(self, lessons: Experience, log_probabilities: Tensor, rows: Tensor) -> Tensor:
+        """Self-imitation: do again what went better than was thought."""
+        taken = log_probabilities.gather(1, lessons.actions[:, None])[:, 0]
+        value = self.value(rows, lessons.left)
+        better = (lessons.returns - value).clamp(min=0)
+        loss = self.settings.value * better.square() - taken * better.detach()
+        return loss.sum() / max(1, len(lessons))
 
     @property
     def sharpness(self) -> float:
@@ -80,6 +128,8 @@ class PPOTraining(RewardLearner[PPOSettings]):
             self._offer()
 
     def _offer(self) -> None:
+        """Draw the coming episodes from what is admitted, and cut hopeless ones off soon (a cut is bootstrapped)."""
+        self.batch.time_limit = min(TIME_LIMIT, self.settings.patience * (self.limit + 1))
         self.batch.offer(np.flatnonzero(self.batch.programs.size <= self.limit).astype(np.int32))
 
     def figures(self) -> dict[str, float]:

@@ -55,7 +55,8 @@ class ProgressBar:
         if moment.evaluated and self._live:
             self._live.update(Group(self._progress, *map(Text, _standing(moment))))
         elif moment.evaluated:
-            print(f"step {moment.step:,} of {moment.steps:,}  {moment.seconds / 60:.1f} min  {figures}", flush=True)
+            shown = f"{rate}  loss {moment.loss:.3f}  {finished}"
+            print(f"step {moment.step:,} of {moment.steps:,}  {moment.seconds / 60:.1f} min  {shown}", flush=True)
 
 
 def _standing(moment: Moment) -> list[str]:

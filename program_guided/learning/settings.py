@@ -182,12 +182,18 @@ class PPOSettings(RewardSettings):
     when it acts greedily, and meets what goes wrong then."""
     answers: bool = True
     """Learn conditions from what the interpreter shows: an episode that ends at one was answered wrongly."""
-    admit: float = 0.75
+    conditions: float = 4.0
+    """Weight of a condition's loss beside that of a behaviour's step; there are fewer of them."""
+    hindsight: float = 0.5
+    """Share of the steps that are learned from as what they carried out though it was not asked for."""
+    admit: float = 0.7
     """Programs of one more routine are admitted when this share of the latest episodes was finished; 0: all at once."""
+    patience: int = 10
+    """An episode is cut off after so many steps for each routine that is admitted, and as many more."""
 
-    COUNTS: ClassVar[tuple[str, ...]] = (*RewardSettings.COUNTS, "epochs", "minibatch")
-    SHARES: ClassVar[tuple[str, ...]] = (*RewardSettings.SHARES, "admit")
-    POSITIVE: ClassVar[tuple[str, ...]] = (*RewardSettings.POSITIVE, "ratio", "sharpen")
+    COUNTS: ClassVar[tuple[str, ...]] = (*RewardSettings.COUNTS, "epochs", "minibatch", "patience")
+    SHARES: ClassVar[tuple[str, ...]] = (*RewardSettings.SHARES, "admit", "hindsight")
+    POSITIVE: ClassVar[tuple[str, ...]] = (*RewardSettings.POSITIVE, "ratio", "sharpen", "conditions")
 
 
 @dataclass(frozen=True)

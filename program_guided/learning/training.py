@@ -33,7 +33,7 @@ from program_guided.learning.tasks import Task, WorldTask
 from program_guided.models.config import ExecutorConfig
 from program_guided.models.executor import Executor
 
-__all__ = ["Job", "Moment", "train"]
+__all__ = ["STATE", "Job", "Moment", "train"]
 
 STATE, LOG = "training.safetensors", "log.jsonl"
 
@@ -56,6 +56,8 @@ class Job:
     def check(self) -> None:
         """One clear error for a job that cannot begin."""
         self.settings.check(self.processes)
+        if not 0 <= self.seed < 2**31:
+            raise DataError(f"--seed {self.seed}: a seed is from 0 to 2**31 - 1")
         self.task.check()
         state = self.folder / STATE
         if self.resume and not state.is_file():
@@ -99,7 +101,11 @@ def train(job: Job, watch: Callable[[Moment], None] = lambda moment: None) -> No
         if "TORCHELASTIC_RUN_ID" in os.environ:  # torchrun has started the processes already
             processes = int(os.environ["LOCAL_WORLD_SIZE"])
             machines, strategy = int(os.environ["WORLD_SIZE"]) // processes, "ddp"
-        fabric = Fabric(accelerator=job.accelerator, devices=processes, num_nodes=machines, strategy=strategy)
+        try:
+            fabric = Fabric(accelerator=job.accelerator, devices=processes, num_nodes=machines, strategy=strategy)
+        except (RuntimeError, ValueError) as error:
+            reason = str(error).splitlines()[0]
+            raise DataError(f"--accelerator {job.accelerator} with --processes {job.processes}: {reason}") from None
         work: Any = partial(_work, job=job, watch=None if strategy == "ddp_spawn" else watch)
         problem = fabric.launch(work)
     if problem:
@@ -153,8 +159,8 @@ class _Run:
             loss = training.step()
             if loss != loss:
                 return (
-                    f"the loss is not a number any more after {self.step:,} steps; the last state that was saved "
-                    f"is kept in {self.job.folder}. A lower --rate or --clip may help"
+                    f"the loss is not a number any more after {self.step:,} steps; {self._kept()}. "
+                    f"A new training with a lower --rate or --clip may help"
                 )
             losses.append(loss)
             steps = settings.turns * settings.stride
@@ -170,6 +176,11 @@ class _Run:
                 losses = []
             watch(moment)
         return None
+
+    def _kept(self) -> str:
+        if (self.job.folder / STATE).is_file():
+            return f"the last state that was saved is kept in {self.job.folder}"
+        return "no state had been saved yet"
 
     @property
     def step(self) -> int:
@@ -219,7 +230,7 @@ class _Run:
             "seed": job.seed,
             "processes": self.fabric.world_size,
             "settings": asdict(job.settings),
-            "steps": self.training.done,
+            "steps": self.step,
             "samples": self.samples,
             "minutes": self._elapsed() / 60,
             "curve": self.curve,
@@ -241,18 +252,25 @@ class _Run:
             raise DataError(
                 f"{path}: the training was begun with other settings ({', '.join(wrong)}); resume it with the same"
             )
-        own = f"{self.fabric.global_rank}."
-        training = self.training
+        try:
+            self._restore(tensors, numbers)
+        except (KeyError, ValueError, RuntimeError, IndexError, TypeError) as error:
+            raise DataError(f"{path}: is damaged, a part of the state is missing or wrong ({error})") from None
+        self._since = time.perf_counter()
+
+    def _restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
+        training, rank = self.training, self.fabric.global_rank
         training.model.load_state_dict(_under("model.", tensors))
         training.average.load_state_dict(_under("average.", tensors))
         optimizer = training.optimizer.state_dict()
         for name, tensor in _under("optimizer.", tensors).items():
             number, key = name.split(".", 1)
             optimizer["state"].setdefault(int(number), {})[key] = tensor
+        if not optimizer["state"]:
+            raise ValueError("nothing of the optimizer")
         training.optimizer.load_state_dict(optimizer)
-        training.restore(_under(own, tensors), numbers["states"][self.fabric.global_rank])
+        training.restore(_under(f"{rank}.", tensors), numbers["states"][rank])
         self.seconds, self.curve = numbers["seconds"], numbers["curve"]
-        self._since = time.perf_counter()
 
 
 def _identity(job: Job) -> dict[str, Any]:

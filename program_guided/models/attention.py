@@ -53,14 +53,18 @@ class TableAttention(nn.Module):
     An item whose index is -1 does not exist and gets no weight. With `sink` there is one more item, a sum of nothing,
     for heads that find nothing to look at; it also makes counts visible, since n equal items then share n / (n + 1) of
     the weight instead of all of it. `common` (batch, width) is added to every item, the sink included. `values` (rows,
-    width) are what is attended to, if that is something else than what is compared with the query.
+    width) are what is attended to, if that is something else than what is compared with the query. `visible` (rows,
+    heads) says which heads compare the query with a row (1) and which ignore it (0), if not all do. If it `tells`, the
+    log of how many items there are like the best one (their scores' exponentials, the best one's being 1, summed) is
+    part of what is joined: a mean does not say how many it was taken of.
     """
 
-    def __init__(self, width: int, heads: int, sink: bool = False) -> None:
+    def __init__(self, width: int, heads: int, sink: bool = False, tells: bool = False) -> None:
         super().__init__()
-        self.heads, self.sink = heads, sink
+        self.heads, self.sink, self.tells = heads, sink, tells
         self.query, self.key = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
-        self.value, self.join = nn.Linear(width, width, bias=False), nn.Linear(width, width)
+        self.value = nn.Linear(width, width, bias=False)
+        self.join = nn.Linear(width + heads * tells, width)
 
     def forward(
         self,
@@ -71,20 +75,26 @@ class TableAttention(nn.Module):
         values: Tensor | None = None,
         watch: Watch | None = None,
         name: str = "",
+        visible: Tensor | None = None,
     ) -> Tensor:
         if query.device.type != "cpu" or query.dtype != torch.float32:
-            return self.plain(query, table, index, common, values)
+            return self.plain(query, table, index, common, values, visible)
         batch, width = query.shape
         per_head = (-1, self.heads, width // self.heads)
-        asked, keys = self.query(query).view(per_head).transpose(0, 1), self.key(table).view(per_head).movedim(0, 2)
-        scores = torch.bmm(asked * per_head[-1] ** -0.5, keys)
-        weights, shares = _Gather.apply(scores, index.to(torch.int16), self.sink)  # type: ignore[no-untyped-call]
+        asked, keys = self.query(query).view(per_head).transpose(0, 1), self.key(table).view(per_head)
+        keys = keys if visible is None else keys * visible[..., None]
+        scores = torch.bmm(asked * per_head[-1] ** -0.5, keys.movedim(0, 2))
+        weights, shares, many = _Gather.apply(scores, index.to(torch.int16), self.sink)  # type: ignore[no-untyped-call]
         if watch is not None:
             watch[name] = weights.detach().transpose(0, 1)
         values = self.value(table if values is None else values).view(per_head)
         attended = torch.bmm(shares, values.transpose(0, 1))
         attended = attended.transpose(0, 1).reshape(batch, width)
-        return self.join(attended if common is None else attended + self.value(common))
+        return self._joined(attended if common is None else attended + self.value(common), many.T)
+
+    def _joined(self, attended: Tensor, many: Tensor) -> Tensor:
+        joined: Tensor = self.join(torch.cat([attended, many], dim=1) if self.tells else attended)
+        return joined
 
     def plain(
         self,
@@ -93,18 +103,23 @@ class TableAttention(nn.Module):
         index: Tensor,
         common: Tensor | None = None,
         values: Tensor | None = None,
+        visible: Tensor | None = None,
     ) -> Tensor:
         """The same, item by item."""
         batch, width = query.shape
         shape = (batch, -1, self.heads, width // self.heads)
         keys = self.key(self._items(table, index, common)).view(shape)
+        if visible is not None:
+            hidden = [self.key(self._items(table * visible[:, [head]], index, common)) for head in range(self.heads)]
+            keys = torch.stack([each.view(shape)[:, :, head] for head, each in enumerate(hidden)], dim=2)
         items = self.value(self._items(table if values is None else values, index, common)).view(shape)
         exists = index[..., 0] >= 0
         if self.sink:
             exists = torch.cat([exists.new_ones(batch, 1), exists], dim=1)
         scores = torch.einsum("bqhd,bnhd->bhn", self.query(query).view(shape), keys) * shape[-1] ** -0.5
-        weights = scores.masked_fill(~exists[:, None], -torch.inf).softmax(dim=2)
-        return self.join(torch.einsum("bhn,bnhd->bhd", weights, items).reshape(batch, width))
+        scores = scores.masked_fill(~exists[:, None], -torch.inf)
+        attended = torch.einsum("bhn,bnhd->bhd", scores.softmax(dim=2), items).reshape(batch, width)
+        return self._joined(attended, scores.logsumexp(dim=2) - scores.amax(dim=2))
 
     def _items(self, table: Tensor, index: Tensor, common: Tensor | None) -> Tensor:
         """(batch, items, width), the sink first."""
@@ -140,7 +155,7 @@ def _exponentials(values, powers, bits):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=True, error_model="numpy")
-def _forward(scores, index, sink, weights, shares):  # type: ignore[no-untyped-def]
+def _forward(scores, index, sink, weights, shares, many):  # type: ignore[no-untyped-def]
     heads, batch, _ = scores.shape
     items, parts = index.shape[1], index.shape[2]
     powers = np.empty(items, np.float32)
@@ -163,6 +178,7 @@ def _forward(scores, index, sink, weights, shares):  # type: ignore[no-untyped-d
             _exponentials(weight, powers, bits)
             for n in range(items):
                 total += weight[n]
+            many[h, b] = np.log(total)
             share[:] = 0
             scale = np.float32(1.0) / total
             for n in range(items):
@@ -175,15 +191,17 @@ def _forward(scores, index, sink, weights, shares):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, fastmath=True, error_model="numpy")
-def _backward(weights, index, to_shares, to_scores):  # type: ignore[no-untyped-def]
+def _backward(weights, index, sink, to_shares, to_many, to_scores):  # type: ignore[no-untyped-def]
     heads, batch, items = weights.shape
     parts = index.shape[2]
     to_weight = np.empty(items, np.float32)
     for b in range(batch):
         for h in range(heads):
             to_share, to_score, weight = to_shares[h, b], to_scores[h, b], weights[h, b]
-            mean = np.float32(0.0)
+            mean, best, left = np.float32(0.0), 0, np.float32(1.0)
             for n in range(items):
+                left -= weight[n]
+                best = n if weight[n] > weight[best] else best
                 total = np.float32(0.0)
                 if index[b, n, 0] != NO_ITEM:
                     for k in range(parts):
@@ -193,28 +211,32 @@ def _backward(weights, index, to_shares, to_scores):  # type: ignore[no-untyped-
             to_score[:] = 0
             for n in range(items):
                 if index[b, n, 0] != NO_ITEM:
-                    amount = weight[n] * (to_weight[n] - mean)
+                    amount = weight[n] * (to_weight[n] - mean + to_many[h, b])
+                    if n == best and not (sink and left >= weight[best]):
+                        amount -= to_many[h, b]
                     for k in range(parts):
                         to_score[index[b, n, k]] += amount
 
 
 class _Gather(torch.autograd.Function):
-    """Scores of rows (heads, batch, rows) -> weights of items (heads, batch, items), shares of rows."""
+    """Scores of rows (heads, batch, rows) -> weights of items (heads, batch, items), shares of rows, and the log of how
+    many items there are like the best (heads, batch)."""
 
     @staticmethod
-    def forward(context: Any, scores: Tensor, index: Tensor, sink: bool) -> tuple[Tensor, Tensor]:
+    def forward(context: Any, scores: Tensor, index: Tensor, sink: bool) -> tuple[Tensor, Tensor, Tensor]:
         weights = torch.empty(*scores.shape[:2], index.shape[1])
-        shares = torch.empty_like(scores)
-        rows = index.numpy().view(np.uint16)
-        _forward(scores.detach().contiguous().numpy(), rows, sink, weights.numpy(), shares.numpy())
+        shares, many = torch.empty_like(scores), torch.empty(scores.shape[:2])
+        rows, given = index.numpy().view(np.uint16), scores.detach().contiguous().numpy()
+        _forward(given, rows, sink, weights.numpy(), shares.numpy(), many.numpy())
+        context.sink = sink
         context.save_for_backward(weights, index)
         context.mark_non_differentiable(weights)
-        return weights, shares
+        return weights, shares, many
 
     @staticmethod
-    def backward(context: Any, _: Tensor, to_shares: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(context: Any, _: Tensor, to_shares: Tensor, to_many: Tensor) -> tuple[Tensor | None, ...]:
         weights, index = context.saved_tensors
         to_scores = torch.empty_like(to_shares, memory_format=torch.contiguous_format)
-        rows = index.numpy().view(np.uint16)
-        _backward(weights.numpy(), rows, to_shares.contiguous().numpy(), to_scores.numpy())
+        rows, given = index.numpy().view(np.uint16), (to_shares.contiguous().numpy(), to_many.contiguous().numpy())
+        _backward(weights.numpy(), rows, context.sink, *given, to_scores.numpy())
         return to_scores, None, None

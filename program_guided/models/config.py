@@ -26,6 +26,10 @@ class Parts:
     """paper: LayerNorm after the first and second attention."""
     sink: bool = True
     """paper: an empty item in CrossAtt2, which makes counts visible."""
+    blind: bool = True
+    """paper: half of the heads of CrossAtt2 see what lies in a cell and not where, so that they can count."""
+    tells: bool = True
+    """paper: heads of CrossAtt2 tell how many cells are like the best one, beside their mean."""
     objects: bool = True
     """paper: what the agent carries as objects to attend to; without, it is added to every cell."""
     feed_forward: bool = True

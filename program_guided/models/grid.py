@@ -120,6 +120,7 @@ class SeenCells:
     table: Tensor
     index: Tensor
     carried: Tensor | None
+    visible: Tensor | None
 
 
 def _normed(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
@@ -132,30 +133,48 @@ class CellReader(nn.Module):
 
     The paper's encoders: the map by a two-layer MLP (hidden 256; here one for what and one for where, whose sum a cell
     is), the inventory by another (hidden 128). With `objects` each kind of thing that is carried is an object to attend
-    to; without, the inventory is added to every cell, as in the paper.
+    to; without, the inventory is added to every cell, as in the paper. With `blind` half of the heads choose cells by
+    what lies there alone, whatever the place: equal cells then have equal weights, which can be counted.
     """
 
     def __init__(
-        self, width: int, heads: int, blocks: int, sizes: GridSizes, hidden: int, sink: bool, objects: bool
+        self,
+        width: int,
+        heads: int,
+        blocks: int,
+        sizes: GridSizes,
+        hidden: int,
+        *,
+        sink: bool,
+        objects: bool,
+        blind: bool,
+        tells: bool,
     ) -> None:
         super().__init__()
-        self.sizes, self.objects = sizes, objects
+        self.sizes, self.objects, self.blind, self.heads = sizes, objects, blind, heads
         self.cells = Cells(width, hidden, sizes, offsets=True)
         self.carried = _normed(sizes.items + (MOST_CARRIED + 1) * objects, hidden // 2, width)
-        self.attend = nn.ModuleList(TableAttention(width, heads, sink) for _ in range(blocks))
+        self.attend = nn.ModuleList(TableAttention(width, heads, sink, tells) for _ in range(blocks))
 
     def prepare(self, grid: Grid, heard: Tensor, allowed: Tensor) -> SeenCells:
         """The cells and what is carried, as sums of table rows; `heard` (batch, rows, ..) says for how many queries."""
         grid = grid.repeated(heard.shape[1])
-        table, index = self.cells.table(grid.side), self.cells.index(grid)
-        if not self.objects:
-            return SeenCells(table, index, self.carried(grid.inventory.float()))
-        index = torch.cat([index, self._carried_index(grid, len(table))], dim=1)
-        return SeenCells(torch.cat([table, self._carried_table()]), index, None)
+        table, index, carried = self.cells.table(grid.side), self.cells.index(grid), None
+        places = slice(self.sizes.kinds, len(table))
+        if self.objects:
+            index = torch.cat([index, self._carried_index(grid, len(table))], dim=1)
+            table = torch.cat([table, self._carried_table()])
+        else:
+            carried = self.carried(grid.inventory.float())
+        visible = None
+        if self.blind:
+            visible = table.new_ones(len(table), self.heads)
+            visible[places, : self.heads // 2] = 0
+        return SeenCells(table, index, carried, visible)
 
     def forward(self, query: Tensor, seen: SeenCells, number: int, watch: Watch | None = None) -> Tensor:
         asked, given = query.flatten(0, 1), (seen.table, seen.index, seen.carried)
-        attended: Tensor = self.attend[number](asked, *given, watch=watch, name=f"cells {number}")
+        attended: Tensor = self.attend[number](asked, *given, watch=watch, name=f"cells {number}", visible=seen.visible)
         return attended.view_as(query)
 
     def _carried_table(self) -> Tensor:
