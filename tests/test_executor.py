@@ -77,7 +77,7 @@ class Shapes(torch.nn.Module):
         super().__init__()
         self.attend = torch.nn.MultiheadAttention(width, 2, batch_first=True)
 
-    def prepare(self, objects, rows):
+    def prepare(self, objects, heard, allowed):
         return objects
 
     def forward(self, query, objects, number, watch=None):

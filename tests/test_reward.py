@@ -13,6 +13,7 @@ from program_guided.learning.experience import advantages, routines_left
 from program_guided.learning.hindsight import History, routine_of
 from program_guided.learning.ppo import PPOTraining
 from program_guided.learning.settings import A2CSettings, PPOSettings
+from program_guided.learning.tasks import WorldTask
 from program_guided.learning.training import Job, train
 from program_guided.tasks.minecraft.agents import RandomAgent, rollout
 from program_guided.tasks.minecraft.batch import Batch, Entry
@@ -170,7 +171,7 @@ def test_the_same_seed_gives_the_same_training(settings, form):
 def test_interrupted_and_resumed_it_ends_with_the_same_weights(tmp_path, settings):
     def job(name, **changes):
         config = minecraft_config("plus", **TINY)
-        return Job(config, settings, tmp_path / name, target="reward", programs=entries(*TEXTS), **changes)
+        return Job(config, settings, tmp_path / name, WorldTask("reward", programs=entries(*TEXTS)), **changes)
 
     class Stop(Exception):
         pass
@@ -194,7 +195,7 @@ def test_a_small_executor_learns_from_reward_alone(tmp_path):
         steps=80_000, every=80_000, worlds=64, minibatch=512, rate=4e-3, average=0.97, sharpen=1.0, window=256
     )
     config = minecraft_config("plus", word_width=16, hidden=64, heads=4, blocks=1, plans=4)
-    train(Job(config, settings, tmp_path, target="reward", programs=entries(*texts)))
+    train(Job(config, settings, tmp_path, WorldTask("reward", programs=entries(*texts))))
     fresh = tuple(Entry(entry.program, entry.seed + 10_000 + i) for entry in entries(*texts) for i in range(10))
     learned = rollout(fresh, ExecutorAgent.from_pretrained(tmp_path, sample=True))
     by_chance = rollout(fresh, RandomAgent())

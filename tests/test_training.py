@@ -21,6 +21,7 @@ from program_guided.learning.checkpoint import from_pretrained, save_pretrained
 from program_guided.learning.dense import DenseTraining, dense_loss, squared_loss
 from program_guided.learning.execution import build, minecraft_config
 from program_guided.learning.settings import DenseSettings
+from program_guided.learning.tasks import WorldTask
 from program_guided.learning.training import Job, train
 from program_guided.tasks.minecraft.agents import rollout
 from program_guided.tasks.minecraft.batch import Entry
@@ -38,7 +39,7 @@ def entries(*texts, worlds=1):
 def job(folder, **changes):
     settings = DenseSettings(steps=30, every=10, worlds=32, warm_up=5, variants=4)
     few = entries("mine(gold)", "goto(2, 3)", "if is_there[river]:\n  mine(wood)\nsell(gold)")
-    return Job(minecraft_config("plus", **TINY), settings, folder, programs=few, **changes)
+    return Job(minecraft_config("plus", **TINY), settings, folder, task=WorldTask(programs=few), **changes)
 
 
 def weights(folder):
@@ -90,7 +91,7 @@ def test_a_small_executor_learns_one_routine_programs(tmp_path):
     kinds += ["build_bridge()", "sell(gold)"]
     config = minecraft_config("plus", word_width=16, hidden=64, heads=4, blocks=1, plans=6)
     settings = DenseSettings(steps=1200, worlds=128, warm_up=50, rate=4e-3, average=0.99, variants=512, every=1200)
-    train(Job(config, settings, tmp_path, programs=entries(*kinds)))
+    train(Job(config, settings, tmp_path, WorldTask(programs=entries(*kinds))))
     fresh = tuple(Entry(entry.program, entry.seed + 10_000) for entry in entries(*kinds, worlds=25))
     assert rollout(fresh, ExecutorAgent.from_pretrained(tmp_path)).finished.mean() >= 0.9
 

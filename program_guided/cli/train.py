@@ -49,7 +49,7 @@ class Train:
     without: tuple[str, ...] = ()
     """Leave out the programs that contain one of these routines, like "mine(gold)" or "is_there[river]"."""
     parts: tyro.conf.OmitArgPrefixes[Parts] = field(default_factory=Parts)
-    settings: tyro.conf.OmitArgPrefixes[Settings] = RECIPES["dense", "plus"]
+    settings: tyro.conf.OmitArgPrefixes[Settings] = RECIPES["minecraft", "dense", "plus"]
 
     @classmethod
     def default(cls, arguments: list[str]) -> Train:
@@ -60,12 +60,13 @@ class Train:
                 flag, _, value = argument.partition("=")
                 if flag == f"--{name}":
                     chosen[name] = value or next(iter(arguments[i + 1 :]), "")
-        recipe = RECIPES.get((chosen["target"], chosen["model"]), RECIPES["dense", "plus"])  # type: ignore[call-overload]
+        recipe = RECIPES.get((chosen["target"], chosen["model"]), RECIPES["minecraft", "dense", "plus"])  # type: ignore[call-overload]
         return cls(tyro.MISSING, settings=recipe)
 
     def run(self) -> int:
         from program_guided.learning.execution import minecraft_config
         from program_guided.learning.progress import ProgressBar
+        from program_guided.learning.tasks import WorldTask
         from program_guided.learning.training import STATE, Job, train
 
         if not 1 <= self.held_out < 4000:
@@ -75,13 +76,11 @@ class Train:
             minecraft_config(self.model, **dataclasses.asdict(self.parts)),
             self.settings,
             folder,
-            target=self.target,
+            task=WorldTask(self.target, self.held_out, self.without),
             seed=self.seed,
             processes=self.processes,
             accelerator=self.accelerator,
             resume=self.resume,
-            held_out=self.held_out,
-            without=self.without,
             about=provenance(),
         )
         job.check()

@@ -23,6 +23,7 @@ from torch import Tensor
 from program_guided import __version__
 from program_guided.errors import DataError
 from program_guided.files import write_atomically
+from program_guided.language.domain import Domain
 from program_guided.learning.execution import build
 from program_guided.models.config import ExecutorConfig
 from program_guided.models.executor import Executor
@@ -37,13 +38,18 @@ FORMAT = 1
 """Raised when the meaning of the weights changes."""
 
 
-def save_pretrained(model: Executor, folder: Path | str, training: Mapping[str, Any] | None = None) -> None:
+def save_pretrained(
+    model: Executor,
+    folder: Path | str,
+    training: Mapping[str, Any] | None = None,
+    domain: Domain = DOMAIN,
+) -> None:
     """Write a checkpoint; `training` tells how it came to be."""
     folder = Path(folder)
     config = {
         "format": FORMAT,
         "program_guided": __version__,
-        "domain": {"name": DOMAIN.name, "version": DOMAIN.version},
+        "domain": {"name": domain.name, "version": domain.version},
         "executor": model.config.as_dict(),
         "training": dict(training or {}),
     }

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from program_guided.learning.execution import BEHAVIOURS
-from program_guided.learning.learner import Learner
 from program_guided.learning.settings import DenseSettings
+from program_guided.learning.worlds import WorldLearner
 
 __all__ = ["DenseTraining", "dense_loss", "squared_loss"]
 
@@ -45,7 +45,7 @@ def squared_loss(logits: Tensor, best: Tensor) -> Tensor:
 LOSSES: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {"cross-entropy": dense_loss, "l2": squared_loss}
 
 
-class DenseTraining(Learner[DenseSettings]):
+class DenseTraining(WorldLearner[DenseSettings]):
     """A training that can be stepped, and taken up again from its `state`."""
 
     def step(self) -> float:

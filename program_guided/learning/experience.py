@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from program_guided.learning.execution import Observation, infer
-from program_guided.learning.learner import Learner
 from program_guided.learning.settings import RewardSettings
+from program_guided.learning.worlds import WorldLearner
 from program_guided.tasks.minecraft.rules import Action, Outcome
 from program_guided.tasks.minecraft.state import ProgramSet
 
@@ -87,7 +87,7 @@ def routines_left(programs: ProgramSet) -> NDArray[np.int64]:
         left[:-1] = nearer
 
 
-class RewardLearner(Learner[AnyRewardSettings]):
+class RewardLearner(WorldLearner[AnyRewardSettings]):
     """A learner that acts by chance and is rewarded: +1 when a program is finished, or for `each_routine` that is."""
 
     tells_left = True

@@ -1,43 +1,38 @@
-"""What trainings in the world have in common: worlds, an optimizer, averaged weights, a state to resume from."""
+"""What all trainings have in common: an optimizer, averaged weights, a state to resume from."""
 
 from __future__ import annotations
 
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from program_guided.learning.execution import Execution
 from program_guided.learning.settings import Settings
 from program_guided.models.executor import Executor
-from program_guided.tasks.minecraft.batch import Batch, Entry
-from program_guided.tasks.minecraft.rules import Outcome
 
-__all__ = ["Learner"]
+__all__ = ["Agree", "AnySettings", "Learner", "Share", "alone"]
 
 AnySettings = TypeVar("AnySettings", bound=Settings)
+Share = tuple[int, int]
+"""A process's number, and how many there are."""
+Agree = Callable[[Tensor], Tensor]
+"""The mean of a tensor over all processes."""
+
+
+def alone(tensor: Tensor) -> Tensor:
+    """What a single process agrees on with itself."""
+    return tensor
 
 
 class Learner(ABC, Generic[AnySettings]):
-    """A training that can be stepped, and taken up again from its `state`.
-
-    `share` is this process's number and how many there are; `agree` averages a tensor over them.
-    """
+    """A training that can be stepped, and taken up again from its `state`."""
 
     def __init__(
-        self,
-        model: Executor,
-        entries: Sequence[Entry],
-        settings: AnySettings,
-        seed: int,
-        share: tuple[int, int] = (0, 1),
-        agree: Callable[[Tensor], Tensor] = lambda tensor: tensor,
+        self, model: Executor, settings: AnySettings, seed: int, share: Share = (0, 1), agree: Agree = alone
     ) -> None:
         number, processes = share
         settings.check(processes)
@@ -45,12 +40,8 @@ class Learner(ABC, Generic[AnySettings]):
         self.settings, self._agree = settings, agree
         self.done = 0
         """Turns that are over."""
-        self.batch = Batch(entries, settings.worlds // processes, variants=settings.variants)
-        own_seed = seed + (number << 32)
-        self.batch.seed(own_seed)
-        self.batch.reset()
-        self._numpy, self.chance = np.random.default_rng(own_seed), torch.Generator().manual_seed(own_seed)
-        self.execution = Execution(model, self.batch, shifts=self.chance)
+        self.own_seed = seed + (number << 32)
+        self.chance = torch.Generator().manual_seed(self.own_seed)
         self.optimizer = torch.optim.AdamW(
             model.parameters(), settings.rate, betas=(0.9, 0.98), weight_decay=settings.decay
         )
@@ -100,37 +91,11 @@ class Learner(ABC, Generic[AnySettings]):
         torch._foreach_mul_(kept, share)
         torch._foreach_add_(kept, latest, alpha=1 - share)
 
-    def walk(self, actions: NDArray[np.int64], rows: Tensor) -> None:
-        """Keep the new results and step the worlds; those that are over begin again."""
-        self.execution.keep(rows)
-        over = self.batch.outcome != Outcome.RUNNING
-        self.batch.step_or_reset(actions)
-        self.execution.forget(over)
-
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """What the rest of the training depends on besides the weights: this process's tensors, and its numbers."""
-        tensors = {f"worlds.{name}": torch.from_numpy(array) for name, array in _storable(self.batch.state()).items()}
-        longest = int(self.batch.programs.size.max())
-        tensors |= {"results": self.execution.results[:, :longest].cpu(), "random": self.chance.get_state()}
-        if self.execution.shift is not None:
-            tensors["shift"] = self.execution.shift.cpu()
-        return tensors, {"done": self.done, "numpy": self._numpy.bit_generator.state}
+        return {"random": self.chance.get_state()}, {"done": self.done}
 
     def restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
         """Go on from a `state`."""
         self.done = int(numbers["done"])
-        self._numpy.bit_generator.state = numbers["numpy"]
         self.chance.set_state(tensors["random"])
-        worlds = self.batch.state()
-        stored = {name: tensors[f"worlds.{name}"].numpy().view(array.dtype) for name, array in worlds.items()}
-        self.batch.restore(stored)
-        self.execution.results.zero_()
-        results = tensors["results"]
-        self.execution.results[:, : results.shape[1]] = results.to(self.execution.device)
-        if self.execution.shift is not None:
-            self.execution.shift.copy_(tensors["shift"])
-
-
-def _storable(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Unsigned whole numbers, which torch hardly knows, as signed ones of the same bits."""
-    return {name: array.view(np.int64) if array.dtype == np.uint64 else array for name, array in arrays.items()}

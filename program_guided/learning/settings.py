@@ -1,6 +1,6 @@
 """Settings of trainings; no torch here, so that the command line can show them at once.
 
-RECIPES["reward", "plus"]     # what `proto train minecraft --target reward --model plus` does unless told otherwise
+RECIPES["minecraft", "reward", "plus"]     # what `proto train minecraft --target reward --model plus` does by default
 """
 
 from __future__ import annotations
@@ -11,9 +11,19 @@ from typing import ClassVar, Literal
 
 from program_guided.errors import DataError
 
-__all__ = ["RECIPES", "A2CSettings", "DenseSettings", "PPOSettings", "RewardSettings", "Settings", "Target"]
+__all__ = [
+    "RECIPES",
+    "A2CSettings",
+    "DenseSettings",
+    "PPOSettings",
+    "RewardSettings",
+    "Settings",
+    "Target",
+    "VisualSettings",
+    "WorldSettings",
+]
 
-Target = Literal["dense", "reward", "progress"]
+Target = Literal["dense", "partial", "reward", "progress"]
 
 
 @dataclass(frozen=True)
@@ -24,10 +34,6 @@ class Settings:
     """Steps of the training."""
     every: int = 500
     """Steps between evaluations on the held-out part of train, and saved states."""
-    worlds: int = 512
-    """Worlds stepped at once, in all processes together."""
-    variants: int = 64
-    """Worlds of each program."""
     rate: float = 2e-3
     """Learning rate at its height."""
     warm_up: int = 200
@@ -41,7 +47,7 @@ class Settings:
     average: float = 0.999
     """The weights that are kept are an average over about the last 1 / (1 - this) updates."""
 
-    COUNTS: ClassVar[tuple[str, ...]] = ("steps", "every", "worlds", "variants", "warm_up")
+    COUNTS: ClassVar[tuple[str, ...]] = ("steps", "every", "warm_up")
     SHARES: ClassVar[tuple[str, ...]] = ("average", "decay")
     POSITIVE: ClassVar[tuple[str, ...]] = ("rate", "clip")
 
@@ -51,9 +57,14 @@ class Settings:
         return 1
 
     @property
+    def shared(self) -> tuple[str, int]:
+        """The setting that processes share out."""
+        raise NotImplementedError
+
+    @property
     def samples(self) -> int:
-        """Steps of single worlds in one turn."""
-        return self.worlds
+        """Examples in one turn."""
+        return self.shared[1]
 
     @property
     def turns(self) -> int:
@@ -71,8 +82,9 @@ class Settings:
         for name in self.POSITIVE:
             if not getattr(self, name) > 0:
                 raise DataError(f"{_flag(self, name)}: it must be more than 0")
-        if processes < 1 or self.worlds % processes:
-            raise DataError(f"--worlds {self.worlds} cannot be shared evenly by --processes {processes}")
+        name, count = self.shared
+        if processes < 1 or count % processes:
+            raise DataError(f"--{name} {count} cannot be shared evenly by --processes {processes}")
 
 
 def _flag(settings: Settings, name: str) -> str:
@@ -80,7 +92,23 @@ def _flag(settings: Settings, name: str) -> str:
 
 
 @dataclass(frozen=True)
-class DenseSettings(Settings):
+class WorldSettings(Settings):
+    """What every training in the world must be told."""
+
+    worlds: int = 512
+    """Worlds stepped at once, in all processes together."""
+    variants: int = 64
+    """Worlds of each program."""
+
+    COUNTS: ClassVar[tuple[str, ...]] = (*Settings.COUNTS, "worlds", "variants")
+
+    @property
+    def shared(self) -> tuple[str, int]:
+        return "worlds", self.worlds
+
+
+@dataclass(frozen=True)
+class DenseSettings(WorldSettings):
     """How dense training goes."""
 
     steps: int = 20_000
@@ -101,7 +129,7 @@ class DenseSettings(Settings):
 
 
 @dataclass(frozen=True)
-class RewardSettings(Settings):
+class RewardSettings(WorldSettings):
     """What every training from reward must be told."""
 
     steps: int = 10_000_000
@@ -121,7 +149,7 @@ class RewardSettings(Settings):
     window: int = 1024
     """So many episodes are the latest, in each process."""
 
-    COUNTS: ClassVar[tuple[str, ...]] = (*Settings.COUNTS, "horizon", "window")
+    COUNTS: ClassVar[tuple[str, ...]] = (*WorldSettings.COUNTS, "horizon", "window")
     SHARES: ClassVar[tuple[str, ...]] = (*Settings.SHARES, "discount", "trace")
 
     @property
@@ -197,12 +225,39 @@ class A2CSettings(RewardSettings):
     """Weight of the entropy, at the beginning if the learning rate falls: it falls along."""
 
 
-RECIPES: Mapping[tuple[Target, Literal["plus", "paper"]], Settings] = {
-    ("dense", "plus"): DenseSettings(),
-    ("dense", "paper"): DenseSettings(steps=24_000, rate=1e-3, conditions=4.0),
-    ("reward", "plus"): PPOSettings(),
-    ("reward", "paper"): A2CSettings(),
-    ("progress", "plus"): PPOSettings(),
-    ("progress", "paper"): A2CSettings(),
+@dataclass(frozen=True)
+class VisualSettings(Settings):
+    """How visual reasoning is learned."""
+
+    steps: int = 8_000
+    """Updates of the weights."""
+    questions: int = 256
+    """Questions of each update, in all processes together."""
+    together: int = 8
+    """So many questions of a picture are asked in one update."""
+    rate: float = 1e-3
+    """Learning rate at its height."""
+    dropout: float = 0.0
+    """Share of the features that is hidden."""
+
+    COUNTS: ClassVar[tuple[str, ...]] = (*Settings.COUNTS, "questions", "together")
+    SHARES: ClassVar[tuple[str, ...]] = (*Settings.SHARES, "dropout")
+
+    @property
+    def shared(self) -> tuple[str, int]:
+        return "questions", self.questions
+
+
+RECIPES: Mapping[tuple[str, str, str], Settings] = {
+    ("minecraft", "dense", "plus"): DenseSettings(),
+    ("minecraft", "dense", "paper"): DenseSettings(steps=24_000, rate=1e-3, conditions=4.0),
+    ("minecraft", "reward", "plus"): PPOSettings(),
+    ("minecraft", "reward", "paper"): A2CSettings(),
+    ("minecraft", "progress", "plus"): PPOSettings(),
+    ("minecraft", "progress", "paper"): A2CSettings(),
+    ("visual", "dense", "plus"): VisualSettings(),
+    ("visual", "partial", "plus"): VisualSettings(),
+    ("visual", "dense", "paper"): VisualSettings(rate=1e-4),
+    ("visual", "partial", "paper"): VisualSettings(rate=1e-4),
 }
-"""By target and model."""
+"""By task, target and model."""

@@ -27,29 +27,15 @@ from torch import Tensor
 
 from program_guided.errors import DataError
 from program_guided.files import write_atomically
-from program_guided.learning.a2c import A2CTraining
-from program_guided.learning.agent import ExecutorAgent
 from program_guided.learning.checkpoint import CONFIG, read_tensors, save_pretrained, write_tensors
-from program_guided.learning.dense import DenseTraining
-from program_guided.learning.evaluation import evaluate
-from program_guided.learning.execution import build
-from program_guided.learning.learner import Learner
-from program_guided.learning.ppo import PPOTraining
-from program_guided.learning.settings import A2CSettings, DenseSettings, PPOSettings, Settings, Target
+from program_guided.learning.settings import Settings
+from program_guided.learning.tasks import Task, WorldTask
 from program_guided.models.config import ExecutorConfig
 from program_guided.models.executor import Executor
-from program_guided.tasks.minecraft.batch import Entry
-from program_guided.tasks.minecraft.routines import read_routine
-from program_guided.tasks.minecraft.splits import load_split
 
 __all__ = ["STATE", "Job", "Moment", "train"]
 
 STATE, LOG = "training.safetensors", "log.jsonl"
-LEARNERS: Mapping[type[Settings], type[Learner[Any]]] = {
-    DenseSettings: DenseTraining,
-    PPOSettings: PPOTraining,
-    A2CSettings: A2CTraining,
-}
 
 
 @dataclass(frozen=True)
@@ -59,17 +45,11 @@ class Job:
     config: ExecutorConfig
     settings: Settings
     folder: Path
-    target: Target = "dense"
+    task: Task = field(default_factory=WorldTask)
     seed: int = 0
     processes: int = 1
     accelerator: str = "cpu"
     resume: bool = False
-    held_out: int = 200
-    """So many programs at the end of train are not trained on, but evaluated on."""
-    without: tuple[str, ...] = ()
-    """Leave out programs that contain one of these routines."""
-    programs: tuple[Entry, ...] | None = None
-    """Train on these instead of the train split, and evaluate on them too."""
     about: Mapping[str, Any] | None = None
     """Where the run comes from: command, commit, machine."""
 
@@ -78,8 +58,7 @@ class Job:
         self.settings.check(self.processes)
         if not 0 <= self.seed < 2**31:
             raise DataError(f"--seed {self.seed}: a seed is from 0 to 2**31 - 1")
-        for text in self.without:
-            read_routine(text)
+        self.task.check()
         state = self.folder / STATE
         if self.resume and not state.is_file():
             raise DataError(f"{self.folder}: there is no training to resume ({STATE} is missing); leave out --resume")
@@ -160,17 +139,10 @@ class _Run:
 
     def __init__(self, fabric: Any, job: Job) -> None:
         self.fabric, self.job = fabric, job
-        every = job.programs or load_split("train")
-        removed = [read_routine(text) for text in job.without]
-        every = tuple(entry for entry in every if not any(each.in_program(entry.program) for each in removed))
-        self.held_out = every if job.programs else every[-job.held_out :]
         torch.manual_seed(job.seed)
-        model: Executor = build(job.config).to(fabric.device)
+        model: Executor = job.task.build(job.config).to(fabric.device)
         share = (fabric.global_rank, fabric.world_size)
-        entries = every if job.programs else every[: -job.held_out]
-        more = {"each_routine": True} if job.target == "progress" else {}
-        learner = LEARNERS[type(job.settings)]
-        self.training = learner(model, entries, job.settings, job.seed, share, self._mean, **more)
+        self.training = job.task.learner(model, job.settings, job.seed, share, self._mean)
         self.seconds, self.curve = 0.0, list[dict[str, Any]]()
         self._since = time.perf_counter()
 
@@ -222,19 +194,8 @@ class _Run:
         return self.seconds + time.perf_counter() - self._since
 
     def _evaluated(self, moment: Moment) -> Moment:
-        found = evaluate(ExecutorAgent(self.training.average), self.held_out)
-        routines = {
-            name: 100 * (1 - sum(each["failed"].values()) / each["begun"]) for name, each in found["routines"].items()
-        }
-        return replace(
-            moment,
-            seconds=self._elapsed(),
-            evaluated=True,
-            completion=found["completion"],
-            routines=routines,
-            lengths={str(each["up_to"]): each["completion"] for each in found["tokens"]},
-            figures=self.training.figures(),
-        )
+        standing = asdict(self.job.task.examine(self.training.average))
+        return replace(moment, seconds=self._elapsed(), evaluated=True, figures=self.training.figures(), **standing)
 
     def _save(self) -> None:
         """The first process writes the states of all."""
@@ -258,17 +219,16 @@ class _Run:
             "curve": self.curve,
         }
         write_tensors(self.job.folder / STATE, tensors, {"numbers": json.dumps(numbers)})
-        save_pretrained(self.training.average, self.job.folder, self._told())
+        save_pretrained(self.training.average, self.job.folder, self._told(), self.job.task.domain)
 
     def _told(self) -> dict[str, Any]:
         """What a checkpoint says of its training."""
         job = self.job
         return {
             **(job.about or {}),
-            "target": job.target,
+            **{name: value for name, value in job.task.told().items() if name != "programs"},
             "seed": job.seed,
             "processes": self.fabric.world_size,
-            "without": job.without,
             "settings": asdict(job.settings),
             "steps": self.step,
             "samples": self.samples,
@@ -315,9 +275,7 @@ class _Run:
 
 def _identity(job: Job) -> dict[str, Any]:
     """What must be the same when a training is resumed, as JSON reads it back."""
-    programs = [[entry.text, entry.seed] for entry in job.programs or ()]
-    told = {**job.config.as_dict(), **asdict(job.settings), "seed": job.seed, "target": job.target}
-    told |= {"held_out": job.held_out, "without": job.without, "programs": programs}
+    told = {**job.config.as_dict(), **asdict(job.settings), **job.task.told(), "seed": job.seed}
     return json.loads(json.dumps(told))
 
 

@@ -30,7 +30,10 @@ from program_guided.models.attention import RowAttention, TableAttention, Watch
 from program_guided.models.config import ExecutorConfig
 from program_guided.models.guidance import Semantics, mlp, sinusoids, structure
 
-__all__ = ["Executor"]
+__all__ = ["POINTED", "Executor"]
+
+POINTED = 0
+"""Size of a result type whose results are parts of the specification."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,9 @@ class Program:
 
 
 class Executor(nn.Module):
-    """`reader.prepare(specification, rows)` sees a specification, for so many rows of a batch; `reader(query, seen,
-    number, watch)` answers queries (batch, rows, d) about it."""
+    """`reader.prepare(specification, heard, allowed)` sees a specification, for rows whose parents' results (batch,
+    rows, K, d) are heard where allowed (batch, rows, K); `reader(query, seen, number, watch)` answers queries (batch,
+    rows, d) about it; `reader.point(rows, specification)` says which parts of it rows mean, for results of size `POINTED`."""
 
     def __init__(self, config: ExecutorConfig, reader: nn.Module) -> None:
         super().__init__()
@@ -75,7 +79,8 @@ class Executor(nn.Module):
             self._begin_with_positions()
         # 2 * width is the encoding's period.
         self.register_buffer("encoding", sinusoids(2 * config.width, config.width) * 2**0.5, persistent=False)
-        self.heads = nn.ModuleDict({name: mlp(config.width, config.hidden, size) for name, size in config.results})
+        sizes = {name: size for name, size in config.results if size != POINTED}
+        self.heads = nn.ModuleDict({name: mlp(config.width, config.hidden, size) for name, size in sizes.items()})
 
     @torch.no_grad()
     def _begin_with_positions(self) -> None:
@@ -106,9 +111,9 @@ class Executor(nn.Module):
         if not self.config.structure:
             parents = _all_others(words, pointed)
         batch, count, most = parents.shape
-        seen = self.reader.prepare(specification, count)
         numbers = torch.cat([pointed, parents.flatten(1)], dim=1)
         rows, others = torch.split(_take(results, numbers), [count, count * most], dim=1)
+        seen = self.reader.prepare(specification, others.view(batch, count, most, -1), parents >= 0)
         allowed = torch.cat([torch.ones_like(pointed, dtype=torch.bool)[..., None], parents >= 0], dim=2)
         for number, block in enumerate(self.blocks):
             both = block.tell(torch.cat([rows, others], dim=1), numbers, program, watch, f"words {number}")
@@ -129,7 +134,7 @@ class Executor(nn.Module):
         if not self.config.structure:
             allowed = allowed | exists[:, None]
         active = torch.nn.functional.one_hot(pointed + 1, routines + 1)[..., 1:].sum(dim=1).bool()[..., None]
-        seen = self.reader.prepare(specification, routines)
+        seen = self.reader.prepare(specification, *self._heard(results, pointed, parents))
         for number, block in enumerate(self.blocks):
             told = block.tell(results, every, program)
             rows = block.follow(told, told, told, allowed, None, "")
@@ -140,6 +145,22 @@ class Executor(nn.Module):
         """The explicit output of rows of one result type."""
         output: Tensor = self.heads[result_type](rows)
         return output
+
+    def point(self, rows: Tensor, specification: Any) -> Tensor:
+        """Scores of the parts of a specification that rows (batch, rows, d) mean, the last one for none."""
+        scores: Tensor = self.reader.point(rows, specification)
+        return scores
+
+    def _heard(self, results: Tensor, pointed: Tensor, parents: Tensor) -> tuple[Tensor, Tensor]:
+        """Every row's parents' results, for those that are pointed at; nothing for the others."""
+        batch, count, most = parents.shape
+        routines, width = results.shape[1:]
+        heard = _take(results, parents.flatten(1)).view(batch, count, most * width)
+        at = pointed.clamp(min=0)[..., None]
+        everywhere = results.new_zeros(batch, routines, most * width).scatter(1, at.expand(-1, -1, most * width), heard)
+        allowed = torch.zeros(batch, routines, most, dtype=torch.bool, device=results.device)
+        allowed = allowed.scatter(1, at.expand(-1, -1, most), (parents >= 0) & (pointed >= 0)[..., None])
+        return everywhere.view(batch, routines, most, width), allowed
 
     def _read(self, words: Tensor, shift: Tensor | None) -> Program:
         routines = self._routines(words, shift) if self.config.form == "paper" else None

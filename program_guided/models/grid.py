@@ -5,7 +5,7 @@ the cells is a `TableAttention`. `CellReader` is the paper's CrossAtt2 (Eq. 5) o
 reader of `plus`, `GridReader`, adds what attention is bad at: counting (an average does not count), and finding the way
 around walls and rivers (`propagation.py`).
 
-    seen = reader.prepare(grid, rows)       # what all queries of a step have in common
+    seen = reader.prepare(grid, heard, allowed)     # what all queries of a step have in common
     reader(query, seen, number)             # (batch, rows, width) -> (batch, rows, width); number: which block asks
 """
 
@@ -156,9 +156,9 @@ class CellReader(nn.Module):
         self.carried = _normed(sizes.items + (MOST_CARRIED + 1) * objects, hidden // 2, width)
         self.attend = nn.ModuleList(TableAttention(width, heads, sink, tells) for _ in range(blocks))
 
-    def prepare(self, grid: Grid, rows: int) -> SeenCells:
-        """The cells and what is carried, as sums of table rows, for so many queries a grid."""
-        grid = grid.repeated(rows)
+    def prepare(self, grid: Grid, heard: Tensor, allowed: Tensor) -> SeenCells:
+        """The cells and what is carried, as sums of table rows; `heard` (batch, rows, ..) says for how many queries."""
+        grid = grid.repeated(heard.shape[1])
         table, index, carried = self.cells.table(grid.side), self.cells.index(grid), None
         places = slice(self.sizes.kinds, len(table))
         if self.objects:
@@ -217,8 +217,9 @@ class GridReader(nn.Module):
         self.plan = nn.Linear(width, plans * (2 * sizes.kinds + 2 * sizes.side))
         self.join = nn.Linear(heads * (COUNTED + 1) + plans * len(NEIGHBOURS), width)
 
-    def prepare(self, grid: Grid, rows: int) -> SeenGrid:
-        """What does not depend on the query, for so many queries a grid."""
+    def prepare(self, grid: Grid, heard: Tensor, allowed: Tensor) -> SeenGrid:
+        """What does not depend on the query; `heard` (batch, rows, ..) says for how many queries."""
+        rows = heard.shape[1]
         context, amounts = self._context(grid), self._amounts(grid)
         if rows > 1:
             context, amounts = context.repeat_interleave(rows, dim=0), amounts.repeat_interleave(rows, dim=0)

@@ -1,0 +1,100 @@
+"""A network carrying out visual programs: graphs of routines, each executed once its parents have been.
+
+    scene = model.reader.look(pictures)
+    results = carry_out(model, scene, programs)           # Z of every program: (batch, routines, d)
+    results = carry_out(model, scene, programs, parallel=False)     # the same, one routine of a program at a time
+
+Only pointed rows are computed. In parallel (Algorithm 3), a step carries out all routines whose parents are done, so a
+program takes as many steps as it is deep; else (Algorithm 1) as many as it has routines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from program_guided.models.attention import Watch
+from program_guided.models.config import ExecutorConfig
+from program_guided.models.executor import POINTED, Executor
+from program_guided.models.objects import ObjectReader, PairReader, Scene
+
+__all__ = ["RESULTS", "Programs", "build_visual", "carry_out"]
+
+RESULTS = ("Objects", "Boolean", "Answer")
+
+
+def visual_results(answers: int) -> tuple[tuple[str, int], ...]:
+    """Result types and the sizes of their outputs."""
+    return (("Objects", POINTED), ("Boolean", 2), ("Answer", answers))
+
+
+def build_visual(config: ExecutorConfig, numbers: int) -> Executor:
+    """An untrained executor for pictures whose objects have vectors of so many numbers."""
+    if config.form == "paper":
+        sizes = (config.width, config.heads, config.blocks, numbers, config.hidden)
+        return Executor(config, ObjectReader(*sizes, sink=config.sink))
+    return Executor(config, PairReader(config.width, config.heads, numbers, config.hidden))
+
+
+@dataclass(frozen=True)
+class Programs:
+    """A batch of visual programs."""
+
+    words: Tensor
+    """(batch, routines, L), 0 for no word"""
+    parents: Tensor
+    """(batch, routines, 2), -1 for none"""
+    exists: Tensor
+    """(batch, routines)"""
+    of: Tensor
+    """(batch,) the picture's number in the scene"""
+
+    def depth(self) -> Tensor:
+        """(batch, routines) steps before a routine can be carried out in parallel."""
+        depth = torch.zeros_like(self.parents[..., 0])
+        for _ in range(depth.shape[1]):
+            above = depth.gather(1, self.parents.clamp(min=0).flatten(1)).view_as(self.parents)
+            depth = torch.where(self.parents >= 0, above + 1, 0).amax(dim=2)
+        return depth
+
+
+def carry_out(
+    model: Executor, scene: Scene, programs: Programs, *, parallel: bool = True, watch: list[Watch] | None = None
+) -> Tensor:
+    """Z of every program after its last routine. `watch` gets the attention weights of each step."""
+    batch, routines = programs.exists.shape
+    when = programs.depth() if parallel else torch.arange(routines, device=programs.words.device).expand(batch, -1)
+    when = when.masked_fill(~programs.exists, -1)
+    results = torch.zeros(batch, routines, model.config.width, device=programs.words.device)
+    for step in range(int(when.max()) + 1):
+        sample, routine = (when == step).nonzero(as_tuple=True)
+        weights: Watch | None = None
+        if watch is not None:
+            watch.append(weights := {})
+        rows = _step(model, scene.about(programs.of[sample]), programs, results, sample, routine, weights)
+        results = results.index_put((sample, routine), rows)
+    return results
+
+
+def _step(
+    model: Executor,
+    scene: Scene,
+    programs: Programs,
+    results: Tensor,
+    sample: Tensor,
+    routine: Tensor,
+    watch: Watch | None,
+) -> Tensor:
+    """New rows of these routines of these programs."""
+    parents = programs.parents[sample, routine]
+    if model.config.form == "plus" and model.config.structure:  # looks at a routine and its parents only
+        rows = torch.cat([routine[:, None], parents.clamp(min=0)], dim=1)
+        words, known = programs.words[sample[:, None], rows], results[sample[:, None], rows]
+        pointed = torch.zeros_like(sample)[:, None]
+        parents = torch.where(parents >= 0, torch.arange(1, rows.shape[1], device=parents.device), -1)
+    else:
+        words, known, pointed = programs.words[sample], results[sample], routine[:, None]
+    output: Tensor = model(scene, words, known, pointed, parents[:, None], watch=watch)
+    return output[:, 0]
