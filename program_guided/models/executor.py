@@ -63,9 +63,10 @@ class Program:
 
 
 class Executor(nn.Module):
-    """`reader.prepare(specification, heard, allowed)` sees a specification, for rows whose parents' results (batch,
-    rows, K, d) are heard where allowed (batch, rows, K); `reader(query, seen, number, watch)` answers queries (batch,
-    rows, d) about it; `reader.point(rows, specification)` says which parts of it rows mean, for results of size `POINTED`."""
+    """A reader sees: `reader.prepare(specification, heard, allowed)` looks at one, for rows whose parents'
+    results (batch, rows, K, d) are heard where allowed (batch, rows, K); `reader(query, seen, number, watch)` answers
+    queries (batch, rows, d) about it; `reader.point(rows, specification)` says which parts of it rows mean, for results
+    of size `POINTED`."""
 
     def __init__(self, config: ExecutorConfig, reader: nn.Module) -> None:
         super().__init__()
