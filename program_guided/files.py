@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "check_writable",
     "make_folder_of",
     "read_arrays",
     "read_json",
@@ -31,8 +32,10 @@ __all__ = [
 
 def write_atomically(path: Path, data: bytes) -> None:
     """A reader sees the old file or the new one, never a part."""
-    with renamed(path) as temporary:
-        temporary.write_bytes(data)
+    with renamed(path) as temporary, temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())  # so that it is whole after a power cut too
 
 
 @contextmanager
@@ -98,6 +101,14 @@ def read_json(path: Path) -> Any:
         raise DataError(f"{path}: cannot be read ({error.strerror}); is the path right?") from None
     except ValueError as error:
         raise DataError(f"{path}: is cut off or damaged ({error})") from None
+
+
+def check_writable(path: Path) -> None:
+    """One clear error if a file could not be written, before any work is done for it."""
+    make_folder_of(path)
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        reason = "it is a folder" if path.is_dir() else f"{path.parent} must not be written to"
+        raise DataError(f"{path}: cannot be written: {reason}")
 
 
 def make_folder_of(path: Path) -> None:

@@ -49,7 +49,9 @@ def test_computing_the_pointed_row_equals_computing_every_row(form, settings):
     """Algorithm 1: forty steps of random programs, Z carried along in both forms."""
     torch.manual_seed(0)
     model = build(minecraft_config(form, **SMALL, **settings)).eval()
-    batch = Batch(load_split("longer")[:12], 12)
+    every = load_split("longer") + load_split("complex")
+    chosen = np.random.default_rng(len(form) + len(settings)).choice(len(every), 12, replace=False)
+    batch = Batch([every[number] for number in chosen], 12)
     for number in range(12):
         batch.place(number, number)
     execution = Execution(model, batch)
@@ -61,9 +63,10 @@ def test_computing_the_pointed_row_equals_computing_every_row(form, settings):
         pointed = torch.from_numpy(batch.worlds.routine.astype(np.int64)).clamp(max=routines - 1)[:, None]
         parents = torch.from_numpy(batch.worlds.previous.astype(np.int64))[:, None, None]
         results = model.full(grids(batch), words, results, pointed, parents)
-        close(results[torch.arange(12), pointed[:, 0]], rows)
+        running = torch.from_numpy(batch.outcome == Outcome.RUNNING)
+        close(results[torch.arange(12), pointed[:, 0]][running], rows[running])
         execution.keep(rows)
-        close(results, execution.results[:, :routines])
+        close(results[running], execution.results[running, :routines])
         best, _ = batch.best_actions()
         batch.step(best.argmax(axis=1))
         execution.forget(batch.outcome != Outcome.RUNNING)
@@ -84,12 +87,29 @@ class Shapes(torch.nn.Module):
         return self.attend(query, objects, objects, need_weights=False)[0]
 
 
-GRAPHS = (
-    "select(bag)\nselect(wine)\nverify_relation(left)",
-    "select(bag)\nfilter_color(red)\nexist()\nselect(cup)\nexist()\nand()",
-    "select(cat)\nrelate(dog, near)\nquery(name)",
-    "select(dog)\nexist()",
-)
+def random_graph(random):
+    """The text of a random program whose calls take each other's results."""
+
+    def objects():
+        lines = [f"select({random.choice(['bag', 'wine', 'cat'])})"]
+        for _ in range(random.integers(3)):
+            lines.append(random.choice(["filter_color(red)", "filter_color(white)", "relate(dog, near)"]))
+        return lines
+
+    def boolean(depth):
+        kind = random.integers(3 if depth else 2)
+        if kind == 0:
+            return [*objects(), "exist()"]
+        if kind == 1:
+            return [*objects(), *objects(), "verify_relation(left)"]
+        return [*boolean(depth - 1), *boolean(depth - 1), "and()"]
+
+    return "\n".join([*objects(), "query(name)"] if random.random() < 0.2 else boolean(3))
+
+
+def random_graphs(seed, count=12):
+    random = np.random.default_rng(seed)
+    return [compile_program(parse(random_graph(random), VISUAL), VISUAL) for _ in range(count)]
 
 
 def graph_model(form):
@@ -108,11 +128,12 @@ def graph_model(form):
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("form", FORMS)
-def test_parallel_execution_equals_sequential_execution_on_graphs(form):
+def test_parallel_execution_equals_sequential_execution_on_graphs(form, seed):
     """Algorithms 3 and 4 against Algorithm 1, all rows against pointed rows, and one class for another task."""
     model = graph_model(form)
-    tables = [compile_program(parse(text, VISUAL), VISUAL) for text in GRAPHS]
+    tables = random_graphs(seed)
     routines = max(map(len, tables))
     words = torch.zeros(len(tables), routines, VISUAL.routine_width, dtype=torch.long)
     for number, table in enumerate(tables):
@@ -199,13 +220,15 @@ def test_padding_batch_size_and_batch_order_change_nothing(model):
     close(rows_of(range(8), (5, 12)), together)
 
 
+@pytest.mark.parametrize("other", [False, True], ids=["values are the table", "other values"])
 @pytest.mark.parametrize("hides", [False, True])
 @pytest.mark.parametrize("sink", [False, True])
-def test_attention_from_tables_equals_attention_item_by_item(sink, hides):
+def test_attention_from_tables_equals_attention_item_by_item(sink, hides, other):
     torch.manual_seed(0)
     attention = TableAttention(32, 4, sink, tells=hides)
     query, common = torch.randn(9, 32, requires_grad=True), torch.randn(9, 32, requires_grad=True)
     table = torch.randn(20, 32, requires_grad=True)
+    values = torch.randn(20, 32, requires_grad=True) if other else table
     index = torch.randint(0, 20, (9, 11, 3), dtype=torch.int16)
     index[:, 7:] = -1
     weights = torch.randn(9, 32)
@@ -213,9 +236,10 @@ def test_attention_from_tables_equals_attention_item_by_item(sink, hides):
     visible = visible if visible is None else visible.float()
     found = []
     for form in (attention, attention.plain):
-        output = form(query, table, index, common, visible=visible)
-        gradients = torch.autograd.grad((output * weights).sum(), (query, common, table, *attention.parameters()))
-        found.append((output, *gradients))
+        watch = {}
+        output = form(query, table, index, common, values if other else None, watch, "items", visible)
+        given = (query, common, table, values, *attention.parameters())
+        found.append((output, watch["items"], *torch.autograd.grad((output * weights).sum(), given)))
     for short, plain in zip(*found, strict=True):
         close(short, plain)
 
@@ -284,7 +308,7 @@ def test_pointers_in_tensors_move_as_the_language_s_do():
 
 
 def test_pointers_of_graphs_in_tensors_are_the_language_s():
-    tables = [compile_program(parse(text, VISUAL), VISUAL) for text in GRAPHS]
+    tables = random_graphs(3)
     most = max(map(len, tables))
     exists = torch.tensor([[row < len(table) for row in range(most)] for table in tables])
     every = torch.arange(most).expand(len(tables), -1)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import tyro
 
-from program_guided.cli.output import print_json, save_json
+from program_guided.cli.output import Flag, OptionalPath, print_json, save_json
 from program_guided.errors import DataError
 
 __all__ = ["Bench"]
@@ -28,9 +27,9 @@ class Bench:
     """world: worlds stepped at once."""
     memory_steps: int = 100_000_000
     """world: steps over which memory must stay flat."""
-    json: bool = False
+    json: Flag = False
     """Print the figures as JSON."""
-    save: Path | None = None
+    save: OptionalPath = None
     """Write the figures to this file too."""
 
     def run(self) -> int:

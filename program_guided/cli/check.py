@@ -7,6 +7,8 @@ from pathlib import Path
 
 import tyro
 
+from program_guided.cli.output import Flag
+
 __all__ = ["Check"]
 
 
@@ -16,11 +18,11 @@ class Check:
 
     files: tyro.conf.Positional[tuple[Path, ...]]
     """Files that hold a program each."""
-    table: bool = False
+    table: Flag = False
     """Print the routine table: each routine, where the pointer goes from it, and its parents."""
-    canonical: bool = False
+    canonical: Flag = False
     """Print the program in its canonical spelling."""
-    json: bool = False
+    json: Flag = False
     """Print all of it as JSON."""
 
     def run(self) -> int:

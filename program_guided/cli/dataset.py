@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from program_guided.cli.output import print_json, progress_bars, save_json
+from program_guided.cli.output import Flag, OptionalPath, OptionalText, print_json, progress_bars, save_json
 from program_guided.errors import DataError
 from program_guided.files import make_folder_of, write_atomically
 
@@ -26,9 +26,9 @@ class Build:
 
     task: tyro.conf.Positional[Literal["minecraft", "visual"]] = "minecraft"
     """Whose data."""
-    verify: bool = False
+    verify: Flag = False
     """minecraft: write nothing; say whether what would be written is what is there."""
-    out: Annotated[Path | None, tyro.conf.arg(aliases=("--folder",))] = None
+    out: Annotated[Path | None, tyro.conf.arg(aliases=("--folder",), metavar="PATH")] = None
     """Where the files are; left out, minecraft: in the package, visual: out/visual."""
     scenes: tuple[int, int, int] = (2000, 200, 300)
     """visual: scenes of train, val and test; there are ten balanced questions about each."""
@@ -88,13 +88,13 @@ class Stats:
     """Whose data."""
     plot: Path = Path("out/dataset_minecraft.png")
     """minecraft: where the picture goes."""
-    root: Path | None = None
+    root: OptionalPath = None
     """visual: the folder of the release, or of a world that was built; left out, the embedded world."""
-    test: str | None = None
+    test: OptionalText = None
     """visual: the set of questions that guessing is tried on, as testdev_balanced."""
-    json: bool = False
+    json: Flag = False
     """Print the figures as JSON (and draw nothing)."""
-    save: Path | None = None
+    save: OptionalPath = None
     """Write the figures to this file too."""
 
     def run(self) -> int:
@@ -128,15 +128,15 @@ class Index:
     """Whose data."""
     root: Path
     """The folder of the release as it was unpacked: questions, scene graphs, choices; or of a world that was built."""
-    out: Path | None = None
+    out: OptionalPath = None
     """Folder of the index; left out, `index` in the root."""
     only: tuple[str, ...] = ()
     """Sets of questions to read, as train_balanced val_balanced; left out, all that are there."""
-    skip_bad: bool = False
+    skip_bad: Flag = False
     """Leave out what cannot be read, count it and list it, instead of stopping there."""
     processes: int = min(4, os.cpu_count() or 1)
     """Files that are read side by side."""
-    verify: bool = False
+    verify: Flag = False
     """Write nothing; compare the checksums of the index that is there."""
 
     def run(self) -> int:

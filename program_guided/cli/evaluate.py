@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
-from program_guided.cli.output import print_json, save_json
+from program_guided.cli.output import Flag, OptionalNumber, OptionalPath, OptionalText, print_json, save_json
+from program_guided.cli.run import named_agent
 from program_guided.errors import DataError
+from program_guided.files import check_writable
 
 if TYPE_CHECKING:
     from program_guided.tasks.minecraft.batch import Entry
@@ -37,26 +39,26 @@ class Evaluate:
     Several are shown side by side; checkpoints that differ in their seed only are averaged too."""
     split: tuple[str, ...] = ("standard", "longer", "complex")
     """Which splits: train, test (or standard), longer, complex, test-complex, or all."""
-    tokens: int | None = None
+    tokens: OptionalNumber = None
     """Instead of splits: 100 programs of about this many tokens."""
-    unseen: str | None = None
+    unseen: OptionalText = None
     """Only programs that contain this routine, like "mine(gold)"; the planner does anything at it, as if it did not
     know it."""
     worlds: int = 1
     """Worlds to run each program in."""
     sides: tuple[int, int] = PAPER_SIDES
     """Smallest and largest side of the maps, up to 12; the paper's are 5 to 8."""
-    sample: bool = False
+    sample: Flag = False
     """Let executors act by chance, as their probabilities say, instead of greedily."""
     seed: int = 0
     """Seed of chance, for agents that use it."""
-    breakdown: bool = False
+    breakdown: Flag = False
     """Show which routines fail and why, and completion by program length."""
-    json: bool = False
+    json: Flag = False
     """Print the figures as JSON."""
-    save: Path | None = None
+    save: OptionalPath = None
     """Write the figures to this file too."""
-    figure: Path | None = None
+    figure: OptionalPath = None
     """Draw held-out completion along the checkpoints' trainings to this PNG file."""
     against: Literal["time", "steps"] = "time"
     """What the figure is drawn against."""
@@ -71,6 +73,11 @@ class Evaluate:
             raise DataError("--unseen is measured on splits, not on programs made for --tokens; leave one of them out")
         if self.figure is not None and not set(self.agent) - set(AGENTS):
             raise DataError("--figure: only checkpoints have a training to draw")
+        for path, suffix in ((self.save, ".json"), (self.figure, ".png")):
+            if path is not None:
+                if path.suffix.lower() != suffix:
+                    raise DataError(f"{path}: the file's name must end with {suffix}")
+                check_writable(path)
         splits = self._splits()
         for name in self.agent:
             self._named(name)  # a checkpoint that cannot be read is told before anything is measured
@@ -115,7 +122,8 @@ class Evaluate:
             from program_guided.tasks.minecraft.routines import IgnorantPlanner, read_routine
 
             return IgnorantPlanner(read_routine(self.unseen), self.seed), None
-        return named(name, self.seed, self.sample)
+        agent = named_agent(name, self.seed, self.sample)
+        return agent, _training(agent) if hasattr(agent, "model") else None
 
     def _report(self, figures: dict[str, Any]) -> None:
         if self.save is not None:
@@ -138,15 +146,8 @@ class Evaluate:
             print("wrote", " and ".join(written))
 
 
-def named(name: str, seed: int, sample: bool) -> tuple[Any, dict[str, Any] | None]:
-    """An agent, and what its checkpoint says of its training."""
-    from program_guided.tasks.minecraft.agents import AGENTS
-
-    if name in AGENTS:
-        return AGENTS[name](seed), None
-    from program_guided.learning.agent import ExecutorAgent
-
-    agent = ExecutorAgent.from_pretrained(name, sample=sample, seed=seed)
+def _training(agent: Any) -> dict[str, Any]:
+    """What the checkpoint of an executor says of its training."""
     told = agent.config.get("training", {})
     kept = (
         "command",
@@ -163,7 +164,7 @@ def named(name: str, seed: int, sample: bool) -> tuple[Any, dict[str, Any] | Non
     )
     executor = agent.config["executor"]
     size = sum(parameter.numel() for parameter in agent.model.parameters())
-    return agent, {"executor": executor, "parameters": size, **{key: told[key] for key in kept if key in told}}
+    return {"executor": executor, "parameters": size, **{key: told[key] for key in kept if key in told}}
 
 
 def _groups(agents: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
@@ -228,19 +229,22 @@ def print_completion(figures: Mapping[str, Any]) -> None:
         justify: Literal["left", "right"] = "left" if heading in ("split", "agent") else "right"
         table.add_column(heading.replace(" ", "\n"), justify=justify, no_wrap=True)
     papers = PAPER if tuple(figures["sides"]) == PAPER_SIDES and not figures["unseen"] else {}
+    names = [Path(name).name for name in figures["agents"]]
     for name, agent in figures["agents"].items():
+        shown = Path(name).name if names.count(Path(name).name) == 1 else name
         for split, found in agent["splits"].items():
             target = agent["training"].get("target", "dense") if agent["training"] else ""
             paper = f"{papers.get(target, {}).get(split, '')}"
             numbers = (str(found["programs"]), f"{found['completion']:.1f}", paper)
             reasons = (str(found["outcomes"].get(failure, "")) for failure in failures)
-            table.add_row(split, Path(name).name, *numbers, f"{found['mean_steps']:.1f}", *reasons)
+            table.add_row(split, shown, *numbers, f"{found['mean_steps']:.1f}", *reasons)
     for kind, splits in figures["means"].items():
         for split, mean in splits.items():
             form, target, *_ = kind.split(", ")
             paper = f"{papers.get(target, {}).get(split, '')}"
             table.add_row(split, f"{form}, {len(mean['seeds'])} seeds", "", f"{mean['completion']:.2f}", paper, "")
-    Console().print(table)
+    console = Console()
+    console.print(table, width=None if console.is_terminal else 120)
 
 
 def _print_breakdown(name: str, splits: Mapping[str, Any]) -> None:

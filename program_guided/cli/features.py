@@ -8,7 +8,7 @@ from typing import Literal
 
 import tyro
 
-from program_guided.cli.output import counted, progress_bars
+from program_guided.cli.output import Flag, counted, progress_bars
 
 __all__ = ["Features"]
 
@@ -25,7 +25,7 @@ class Features:
     """The file to write, ending with .h5; NAME_info.json, written beside it, says which row is whose."""
     size: int = 448
     """Sides of the square that pictures are fitted to, in pixels; every 32 pixels make a cell."""
-    skip_bad: bool = False
+    skip_bad: Flag = False
     """Leave out pictures that cannot be read, and list them, instead of stopping there."""
     device: Literal["cpu", "cuda", "mps"] = "cpu"
     """Where the network runs."""

@@ -23,7 +23,6 @@ DESCRIPTION = "Write a program, and watch it carried out. Try: proto run example
 _STYLE = (
     tyro.conf.OmitArgPrefixes,
     tyro.conf.OmitSubcommandPrefixes,
-    tyro.conf.FlagCreatePairsOff,
     tyro.conf.CascadeSubcommandArgs,
 )
 

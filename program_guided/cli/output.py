@@ -8,7 +8,9 @@ import platform
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
 
 from program_guided import __version__
 from program_guided.files import write_atomically
@@ -16,7 +18,24 @@ from program_guided.files import write_atomically
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["counted", "print_json", "progress_bars", "provenance", "save_json"]
+__all__ = [
+    "Flag",
+    "OptionalNumber",
+    "OptionalPath",
+    "OptionalText",
+    "counted",
+    "print_json",
+    "progress_bars",
+    "provenance",
+    "save_json",
+]
+
+
+Flag = tyro.conf.FlagCreatePairsOff[bool]
+"""An option that is off unless it is given."""
+OptionalPath = Annotated[Path | None, tyro.conf.arg(metavar="PATH")]
+OptionalText = Annotated[str | None, tyro.conf.arg(metavar="TEXT")]
+OptionalNumber = Annotated[int | None, tyro.conf.arg(metavar="INT")]
 
 
 def print_json(figures: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import tyro
 
-from program_guided.cli.output import counted
+from program_guided.cli.output import OptionalPath, counted
 from program_guided.errors import DataError
 
 __all__ = ["KEYS", "Play"]
@@ -47,7 +47,7 @@ class Play:
     """File that holds the program; left out, one of the test split."""
     seed: int = 0
     """Seed of the world, and of which program if none is given."""
-    map: Path | None = None
+    map: OptionalPath = None
     """File with a map to play on (symbols . # ~ = $ g w i s t c r, and @ for the agent)."""
 
     def run(self) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import tyro
 
-from program_guided.cli.output import counted, print_json
+from program_guided.cli.output import Flag, OptionalPath, counted, print_json
 from program_guided.errors import DataError
 from program_guided.files import make_folder_of
 
@@ -31,17 +31,17 @@ class Run:
     (the oracle) or random."""
     seed: int = 0
     """Seed of the world, and of chance."""
-    map: Path | None = None
+    map: OptionalPath = None
     """File with a map to run in (symbols . # ~ = $ g w i s t c r, and @ for the agent) instead of a drawn world."""
     inventory: dict[str, int] | None = None
     """What the agent carries at the start, as in: --inventory wood 2 gold 1."""
-    gif: Path | None = None
+    gif: OptionalPath = None
     """Write the animation to this file."""
-    png: Path | None = None
+    png: OptionalPath = None
     """Write the last moment to this file."""
     delay: float = 0.15
     """Seconds between steps in the terminal."""
-    json: bool = False
+    json: Flag = False
     """Print the execution as JSON, without animation."""
 
     def run(self) -> int:
@@ -87,7 +87,7 @@ class Run:
                 save_png(moments[-1], self.png)
 
 
-def named_agent(name: str, seed: int) -> Agent:
+def named_agent(name: str, seed: int, sample: bool = False) -> Agent:
     """The planner, chance, or the executor of a checkpoint."""
     from program_guided.tasks.minecraft.agents import AGENTS
 
@@ -95,7 +95,7 @@ def named_agent(name: str, seed: int) -> Agent:
         return AGENTS[name](seed)
     from program_guided.learning.agent import ExecutorAgent
 
-    return ExecutorAgent.from_pretrained(name, seed=seed)
+    return ExecutorAgent.from_pretrained(name, sample=sample, seed=seed)
 
 
 def prepare(program: Path, seed: int, map_file: Path | None, inventory: dict[str, int] | None) -> Batch:

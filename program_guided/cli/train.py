@@ -10,7 +10,7 @@ from typing import Literal
 
 import tyro
 
-from program_guided.cli.output import provenance
+from program_guided.cli.output import Flag, OptionalPath, provenance
 from program_guided.errors import DataError
 from program_guided.learning.settings import RECIPES, Settings, Target
 from program_guided.models.config import Form, Parts
@@ -36,9 +36,9 @@ class Train:
     """plus: the best there is here. paper: as close to the paper as works."""
     seed: int = 0
     """Seed of the weights, the worlds and chance."""
-    out: Path | None = None
+    out: OptionalPath = None
     """Folder of the run; out/TASK-TARGET-MODEL-SEED if left out."""
-    resume: bool = False
+    resume: Flag = False
     """Go on with the run in that folder."""
     processes: int = 1
     """Processes (or devices) that share the worlds."""
@@ -60,7 +60,7 @@ class Train:
                 flag, _, value = argument.partition("=")
                 if flag == f"--{name}":
                     chosen[name] = value or next(iter(arguments[i + 1 :]), "")
-        recipe = RECIPES.get((chosen["target"], chosen["model"]), RECIPES["minecraft", "dense", "plus"])  # type: ignore[call-overload]
+        recipe = RECIPES.get(("minecraft", chosen["target"], chosen["model"]), RECIPES["minecraft", "dense", "plus"])
         return cls(tyro.MISSING, settings=recipe)
 
     def run(self) -> int:

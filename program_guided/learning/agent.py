@@ -35,8 +35,8 @@ class ExecutorAgent:
         self, model: Executor, config: Mapping[str, Any] | None = None, *, sample: bool = False, seed: int = 0
     ) -> None:
         self.model, self.config, self.sample = model.eval(), dict(config or {}), sample
-        self.watch: Watch | None = None
-        """Set it to a dict, and every step leaves its attention weights there."""
+        self.watch: list[Watch] | None = None
+        """Set it to a list, and every step adds its attention weights (see `Executor.forward`)."""
         self._generator = torch.Generator().manual_seed(seed)
         self._execution: Execution | None = None
 
@@ -69,7 +69,10 @@ class ExecutorAgent:
         if len(running) == 0:
             return actions
         self._execution.forget((batch.worlds.time == 0) & (batch.outcome == Outcome.RUNNING))
-        logits, rows = self._execution.infer(self.watch, running)
+        watch: Watch | None = None if self.watch is None else {}
+        logits, rows = self._execution.infer(watch, running)
+        if self.watch is not None and watch is not None:
+            self.watch.append(watch)
         self._execution.keep(rows, running)
         chosen = logits.argmax(dim=1).cpu()
         if self.sample:

@@ -79,6 +79,8 @@ class Settings:
         for name in self.SHARES:
             if not 0 <= getattr(self, name) <= 1:
                 raise DataError(f"{_flag(self, name)}: a share is from 0 to 1")
+        if self.average == 1:
+            raise DataError("--average 1: an average that never moves; it must be less than 1")
         for name in self.POSITIVE:
             if not getattr(self, name) > 0:
                 raise DataError(f"{_flag(self, name)}: it must be more than 0")

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from program_guided.errors import DataError
-from program_guided.files import write_atomically
+from program_guided.files import check_writable, write_atomically
 from program_guided.learning.checkpoint import CONFIG, read_tensors, save_pretrained, write_tensors
 from program_guided.learning.settings import Settings
 from program_guided.learning.tasks import Task, WorldTask
@@ -66,6 +66,7 @@ class Job:
             raise DataError(f"{self.folder}: holds a training already; go on with --resume, or name another by --out")
         if not self.resume and (self.folder / CONFIG).is_file():
             raise DataError(f"{self.folder}: holds a checkpoint already; name another folder by --out")
+        check_writable(state)
 
 
 @dataclass(frozen=True)
@@ -247,10 +248,13 @@ class _Run:
             raise DataError(f"{path}: is damaged, or not the state of a training") from None
         if processes != self.fabric.world_size:
             raise DataError(f"{path}: the training ran on {processes} processes; give --processes {processes}")
-        if identity != _identity(self.job):
-            wrong = [name for name, value in _identity(self.job).items() if identity.get(name) != value]
+        asked = _identity(self.job)
+        if identity != asked:
+            wrong = sorted(name for name in identity.keys() | asked.keys() if identity.get(name) != asked.get(name))
+            told = [f"{name} was {identity.get(name, 'not there')}, is {asked.get(name, 'gone')}" for name in wrong]
             raise DataError(
-                f"{path}: the training was begun with other settings ({', '.join(wrong)}); resume it with the same"
+                f"{path}: the training was begun with other settings, or by another version: {'; '.join(told)}. "
+                "Resume it with the same, or begin anew with another --out"
             )
         try:
             self._restore(tensors, numbers)
@@ -275,7 +279,8 @@ class _Run:
 
 def _identity(job: Job) -> dict[str, Any]:
     """What must be the same when a training is resumed, as JSON reads it back."""
-    told = {**job.config.as_dict(), **asdict(job.settings), **job.task.told(), "seed": job.seed}
+    domain = f"{job.task.domain.name} {job.task.domain.version}"
+    told = {**job.config.as_dict(), **asdict(job.settings), **job.task.told(), "seed": job.seed, "domain": domain}
     return json.loads(json.dumps(told))
 
 

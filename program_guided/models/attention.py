@@ -20,10 +20,12 @@ import torch
 from numba import njit
 from torch import Tensor, nn
 
-__all__ = ["RowAttention", "TableAttention", "Watch"]
+__all__ = ["Projected", "RowAttention", "TableAttention", "Watch"]
 
 Watch = dict[str, Tensor]
 """Attention weights that were asked for, by name: hand in an empty one and it is filled."""
+Projected = tuple[Tensor, Tensor]
+"""A table's keys (heads, width / heads, rows) and values (heads, rows, width / heads)."""
 
 
 class RowAttention(nn.Module):
@@ -56,7 +58,7 @@ class TableAttention(nn.Module):
     width) are what is attended to, if that is something else than what is compared with the query. `visible` (rows,
     heads) says which heads compare the query with a row (1) and which ignore it (0), if not all do. If it `tells`, the
     log of how many items there are like the best one (their scores' exponentials, the best one's being 1, summed) is
-    part of what is joined: a mean does not say how many it was taken of.
+    part of what is joined: a mean does not say how many it was taken of. `projected` is what `project` made of it.
     """
 
     def __init__(self, width: int, heads: int, sink: bool = False, tells: bool = False) -> None:
@@ -76,21 +78,27 @@ class TableAttention(nn.Module):
         watch: Watch | None = None,
         name: str = "",
         visible: Tensor | None = None,
+        projected: Projected | None = None,
     ) -> Tensor:
         if query.device.type != "cpu" or query.dtype != torch.float32:
-            return self.plain(query, table, index, common, values, visible)
+            return self.plain(query, table, index, common, values, watch, name, visible)
         batch, width = query.shape
-        per_head = (-1, self.heads, width // self.heads)
-        asked, keys = self.query(query).view(per_head).transpose(0, 1), self.key(table).view(per_head)
-        keys = keys if visible is None else keys * visible[..., None]
-        scores = torch.bmm(asked * per_head[-1] ** -0.5, keys.movedim(0, 2))
+        asked = self.query(query).view(batch, self.heads, -1).transpose(0, 1)
+        keys, shown = self.project(table, values, visible) if projected is None else projected
+        scores = torch.bmm(asked, keys)
         weights, shares, many = _Gather.apply(scores, index.to(torch.int16), self.sink)  # type: ignore[no-untyped-call]
         if watch is not None:
             watch[name] = weights.detach().transpose(0, 1)
-        values = self.value(table if values is None else values).view(per_head)
-        attended = torch.bmm(shares, values.transpose(0, 1))
-        attended = attended.transpose(0, 1).reshape(batch, width)
+        attended = torch.bmm(shares, shown).transpose(0, 1).reshape(batch, width)
         return self._joined(attended if common is None else attended + self.value(common), many.T)
+
+    def project(self, table: Tensor, values: Tensor | None = None, visible: Tensor | None = None) -> Projected:
+        """What queries meet of a table: worth keeping if it is asked more than once."""
+        width = table.shape[1]
+        shape = (-1, self.heads, width // self.heads)
+        keys = self.key(table).view(shape) * shape[-1] ** -0.5
+        keys = keys if visible is None else keys * visible[..., None]
+        return keys.movedim(0, 2), self.value(table if values is None else values).view(shape).transpose(0, 1)
 
     def _joined(self, attended: Tensor, many: Tensor) -> Tensor:
         joined: Tensor = self.join(torch.cat([attended, many], dim=1) if self.tells else attended)
@@ -103,6 +111,8 @@ class TableAttention(nn.Module):
         index: Tensor,
         common: Tensor | None = None,
         values: Tensor | None = None,
+        watch: Watch | None = None,
+        name: str = "",
         visible: Tensor | None = None,
     ) -> Tensor:
         """The same, item by item."""
@@ -118,7 +128,10 @@ class TableAttention(nn.Module):
             exists = torch.cat([exists.new_ones(batch, 1), exists], dim=1)
         scores = torch.einsum("bqhd,bnhd->bhn", self.query(query).view(shape), keys) * shape[-1] ** -0.5
         scores = scores.masked_fill(~exists[:, None], -torch.inf)
-        attended = torch.einsum("bhn,bnhd->bhd", scores.softmax(dim=2), items).reshape(batch, width)
+        weights = scores.softmax(dim=2)
+        if watch is not None:
+            watch[name] = weights[..., int(self.sink) :].detach()
+        attended = torch.einsum("bhn,bnhd->bhd", weights, items).reshape(batch, width)
         return self._joined(attended, scores.logsumexp(dim=2) - scores.amax(dim=2))
 
     def _items(self, table: Tensor, index: Tensor, common: Tensor | None) -> Tensor:

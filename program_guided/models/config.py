@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
+
+from program_guided.errors import DataError
 
 __all__ = ["ExecutorConfig", "Form", "Parts"]
 
@@ -40,6 +42,17 @@ class Parts:
 class ExecutorConfig(Parts):
     """Form, sizes and parts of an executor."""
 
+    PAPER_ONLY: ClassVar[tuple[str, ...]] = (
+        "positions",
+        "residual",
+        "normalise",
+        "sink",
+        "blind",
+        "tells",
+        "objects",
+        "feed_forward",
+    )
+
     form: Form
     vocabulary: int
     words: int
@@ -55,6 +68,11 @@ class ExecutorConfig(Parts):
     """`paper`: stacked blocks. `plus`: how often the specification is read."""
     plans: int = 6
     """`plus`: heads that find ways."""
+
+    def __post_init__(self) -> None:
+        missing = [name.replace("_", "-") for name in self.PAPER_ONLY if not getattr(self, name)]
+        if self.form == "plus" and missing:
+            raise DataError(f"--no-{missing[0]} belongs to --model paper; plus is built without such parts")
 
     @property
     def width(self) -> int:

@@ -17,7 +17,7 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
-from program_guided.models.attention import TableAttention, Watch
+from program_guided.models.attention import Projected, TableAttention, Watch
 from program_guided.models.guidance import mlp, sinusoids
 from program_guided.models.propagation import NEIGHBOURS, spread
 
@@ -92,17 +92,11 @@ class Cells(nn.Module):
 
     def index(self, grid: Grid) -> Tensor:
         """(batch, cells, 3 or 4) rows of the table; -1 where there is no cell."""
-        side, first = grid.side, self.sizes.kinds
-        places = _places(side, grid.kinds.device)
+        side, first, device = grid.side, self.sizes.kinds, grid.kinds.device
         kinds = grid.kinds[..., None].to(torch.int16)
-        parts = [
-            kinds,
-            (places + torch.tensor([first, first + side], device=places.device))
-            .to(torch.int16)
-            .expand(len(kinds), -1, -1),
-        ]
+        parts = [kinds, _place_rows(side, first, device).expand(len(kinds), -1, -1)]
         if self.offsets:
-            down, right = (places - grid.agent[:, None] + side - 1).unbind(dim=2)
+            down, right = (_places(side, device) - grid.agent[:, None] + side - 1).unbind(dim=2)
             parts.append((first + 2 * side + down * (2 * side - 1) + right)[..., None].to(torch.int16))
         return torch.cat(parts, dim=2).masked_fill_(kinds == 0, -1)
 
@@ -111,6 +105,12 @@ class Cells(nn.Module):
 def _places(side: int, device: torch.device) -> Tensor:
     """(cells, 2) row and column of every cell."""
     return torch.cartesian_prod(*[torch.arange(side, device=device)] * 2)
+
+
+@cache
+def _place_rows(side: int, first: int, device: torch.device) -> Tensor:
+    """(cells, 2) table rows of every cell's row and column, from the `first` one."""
+    return (_places(side, device) + torch.tensor([first, first + side], device=device)).to(torch.int16)
 
 
 @dataclass(frozen=True)
@@ -192,12 +192,25 @@ class CellReader(nn.Module):
         return torch.stack([own, nothing, nothing, nothing], dim=2).to(torch.int16)
 
 
+@cache
+def _multiples(count: int, number: int, device: torch.device) -> Tensor:
+    return torch.arange(count, device=device) * number
+
+
+@cache
+def _beside(side: int, device: torch.device) -> Tensor:
+    """Neighbours on a map with a border, relative to the agent's place counted without it."""
+    wide = side + 2
+    return torch.tensor([(down + 1) * wide + right + 1 for down, right in NEIGHBOURS], device=device)
+
+
 @dataclass(frozen=True)
 class SeenGrid:
     """What `GridReader` works on."""
 
     grid: Grid
     table: Tensor
+    projected: Projected
     index: Tensor
     context: Tensor
     amounts: Tensor
@@ -223,30 +236,26 @@ class GridReader(nn.Module):
         context, amounts = self._context(grid), self._amounts(grid)
         if rows > 1:
             context, amounts = context.repeat_interleave(rows, dim=0), amounts.repeat_interleave(rows, dim=0)
-        grid = grid.repeated(rows)
-        return SeenGrid(grid, self.cells.table(grid.side), self.cells.index(grid), context, amounts)
+        grid, table = grid.repeated(rows), self.cells.table(grid.side)
+        return SeenGrid(grid, table, self.attend.project(table), self.cells.index(grid), context, amounts)
 
     def forward(self, query: Tensor, seen: SeenGrid, number: int, watch: Watch | None = None) -> Tensor:
         asked = query.flatten(0, 1)
-        attended = self.attend(asked, seen.table, seen.index, watch=watch, name=f"cells {number}")
+        given = (seen.table, seen.index)
+        attended = self.attend(asked, *given, watch=watch, name=f"cells {number}", projected=seen.projected)
         found = torch.cat([self.count(asked, seen.amounts), self.find_way(asked, seen.grid)], dim=1)
         return (attended + self.join(found) + seen.context).view_as(query)
 
     def _context(self, grid: Grid) -> Tensor:
         """What the agent carries and stands beside."""
-        items = torch.arange(self.sizes.items, device=grid.kinds.device) * (MOST_CARRIED + 1)
-        amounts = items + grid.inventory.long().clamp(max=MOST_CARRIED)
-        carried = nn.functional.embedding_bag(amounts, self.carried.weight, mode="sum")
-        return carried + nn.functional.embedding_bag(self._kinds_beside(grid), self.beside.weight, mode="sum")
-
-    def _kinds_beside(self, grid: Grid) -> Tensor:
-        """(batch, 5) rows of `beside`: kinds of the agent's cell and its neighbours, by place."""
-        batch, wide = len(grid.kinds), grid.side + 2
-        padded = nn.functional.pad(grid.kinds.view(batch, grid.side, grid.side), (1, 1, 1, 1)).view(batch, -1)
-        here = (grid.agent[:, :1].long() + 1) * wide + grid.agent[:, 1:].long() + 1
-        steps = torch.tensor([down * wide + right for down, right in NEIGHBOURS], device=grid.kinds.device)
-        places = torch.arange(len(NEIGHBOURS), device=grid.kinds.device) * self.sizes.kinds
-        return padded.gather(1, here + steps) + places
+        device, amounts, side = grid.kinds.device, MOST_CARRIED + 1, grid.side
+        carried = grid.inventory.long().clamp(max=MOST_CARRIED) + _multiples(self.sizes.items, amounts, device)
+        around = nn.functional.pad(grid.kinds.view(-1, side, side), (1, 1, 1, 1)).flatten(1)
+        agent = grid.agent.long()
+        beside = around.gather(1, agent[:, :1] * (side + 2) + agent[:, 1:] + _beside(side, device))
+        beside = beside + _multiples(len(NEIGHBOURS), self.sizes.kinds, device) + len(self.carried.weight)
+        table = torch.cat([self.carried.weight, self.beside.weight])
+        return nn.functional.embedding_bag(torch.cat([carried, beside], dim=1), table, mode="sum")
 
     def _amounts(self, grid: Grid) -> Tensor:
         """(batch, kinds + items, 1) how many there are of each kind of cell and of each carried object."""
@@ -258,7 +267,7 @@ class GridReader(nn.Module):
         """How many there are of what each head picks (a kind of cell, or a carried object), as thresholds passed."""
         picked = self.pick(query).view(len(query), self.heads, -1).softmax(dim=2)
         counts = torch.bmm(picked, amounts)
-        steps = torch.arange(COUNTED, device=query.device) + 0.5
+        steps = _multiples(COUNTED, 1, query.device) + 0.5
         return torch.cat([counts / COUNTED, ((counts - steps) * 2).tanh()], dim=2).flatten(1)
 
     def find_way(self, query: Tensor, grid: Grid) -> Tensor:

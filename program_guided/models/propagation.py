@@ -42,6 +42,9 @@ def _forward(kinds, agent, goal_kind, goal_row, goal_column, cost, values, out):
     wide = side + 2
     value = np.empty((wide * wide, LANES), np.float32)
     step_cost = np.zeros((side * side, LANES), np.float32)
+    places = np.empty(side * side, np.uint32)
+    for cell in range(side * side):
+        places[cell] = (cell // side + 1) * wide + cell % side + 1
     for b in range(batch):
         for first in range(0, heads, LANES):
             count = min(LANES, heads - first)
@@ -49,8 +52,7 @@ def _forward(kinds, agent, goal_kind, goal_row, goal_column, cost, values, out):
             for cell in range(side * side):
                 kind = kinds[b, cell]
                 if kind > 0:
-                    row, column = cell // side, cell % side
-                    place = (row + 1) * wide + column + 1
+                    row, column, place = cell // side, cell % side, places[cell]
                     for h in range(count):
                         at = first + h
                         value[place, h] = goal_kind[b, kind, at] + goal_row[b, row, at] + goal_column[b, column, at]
@@ -63,7 +65,7 @@ def _forward(kinds, agent, goal_kind, goal_row, goal_column, cost, values, out):
                     cell = step if forward else side * side - 1 - step
                     if kinds[b, cell] == 0:
                         continue
-                    place = (cell // side + 1) * wide + cell % side + 1
+                    place = places[cell]
                     better = 0
                     for h in range(LANES):
                         up_down = max(value[place - wide, h], value[place + wide, h])
