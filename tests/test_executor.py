@@ -8,6 +8,7 @@ from domains import VISUAL
 from program_guided.language import parse
 from program_guided.language.pointer import Frontier, advance, advance_parallel, start, start_parallel
 from program_guided.language.table import compile_program
+from program_guided.learning.agent import ExecutorAgent
 from program_guided.learning.execution import Execution, build, minecraft_config
 from program_guided.models.attention import TableAttention
 from program_guided.models.config import ExecutorConfig
@@ -279,6 +280,15 @@ def test_attention_weights_are_given_when_asked_for(model):
     routines = watch["routines 0"]
     close(routines.sum(dim=-1), torch.ones(routines.shape[:-1]))
     assert bool((cells.masked_select(torch.from_numpy(batch.worlds.cells).flatten(1)[:, None] == 0) == 0).all())
+
+
+def test_an_agent_says_what_each_step_looked_at(model):
+    agent = ExecutorAgent(model)
+    agent.watch = []
+    moments = agent.run("mine(gold)", seed=0)
+    assert len(agent.watch) == len(moments) - 1
+    assert all(each["cells 0"].shape[:2] == (1, model.config.heads) for each in agent.watch)
+    assert all(each["routines 0"].shape == (1, model.config.heads, 1, 2) for each in agent.watch)
 
 
 @pytest.mark.parametrize("form", FORMS)

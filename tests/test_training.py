@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -351,6 +352,19 @@ def test_a_damaged_state_is_one_clear_error(tmp_path, damage, message):
     damage(tmp_path / "training.safetensors")
     with pytest.raises(DataError, match=message):
         train(job(tmp_path, resume=True))
+
+
+def test_a_training_can_begin_with_the_weights_of_another(tmp_path):
+    train(job(tmp_path / "first"))
+    slowly = replace(job(tmp_path / "second", start=tmp_path / "first"), settings=DenseSettings(steps=1, rate=1e-9))
+    train(slowly)
+    for name, tensor in weights(tmp_path / "first").items():
+        torch.testing.assert_close(weights(tmp_path / "second")[name], tensor)
+    other = replace(job(tmp_path / "third", start=tmp_path / "first"), config=minecraft_config("paper", **TINY))
+    with pytest.raises(DataError, match="do not fit"):
+        train(other)
+    with pytest.raises(DataError, match="does not exist"):
+        train(job(tmp_path / "third", start=tmp_path / "none"))
 
 
 def test_what_cannot_begin_is_one_clear_error(tmp_path):

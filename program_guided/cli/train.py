@@ -38,6 +38,8 @@ class Train:
     """Seed of the weights, the worlds and chance."""
     out: OptionalPath = None
     """Folder of the run; out/TASK-TARGET-MODEL-SEED if left out."""
+    start: OptionalPath = None
+    """A checkpoint to begin with, instead of weights that are drawn by chance."""
     resume: Flag = False
     """Go on with the run in that folder."""
     processes: int = 1
@@ -80,6 +82,7 @@ class Train:
             seed=self.seed,
             processes=self.processes,
             accelerator=self.accelerator,
+            start=self.start,
             resume=self.resume,
             about=provenance(),
         )

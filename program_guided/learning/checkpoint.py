@@ -29,7 +29,16 @@ from program_guided.models.config import ExecutorConfig
 from program_guided.models.executor import Executor
 from program_guided.tasks.minecraft.domain import DOMAIN
 
-__all__ = ["CONFIG", "SHIPPED", "find", "from_pretrained", "read_tensors", "save_pretrained", "write_tensors"]
+__all__ = [
+    "CONFIG",
+    "SHIPPED",
+    "find",
+    "from_pretrained",
+    "read_tensors",
+    "save_pretrained",
+    "start_from",
+    "write_tensors",
+]
 
 SHIPPED = Path(__file__).parent.parent / "weights"
 """Each folder in here is a checkpoint that can be loaded by its name."""
@@ -88,6 +97,16 @@ def from_pretrained(name: Path | str) -> tuple[Executor, dict[str, Any]]:
         )
     model.load_state_dict(tensors)
     return model, config
+
+
+def start_from(name: Path | str, model: Executor) -> None:
+    """Give a model the weights of a checkpoint."""
+    tensors, _ = read_tensors(find(name) / WEIGHTS)
+    try:
+        model.load_state_dict(tensors)
+    except RuntimeError:
+        problem = "its weights do not fit; it must be of the same task, form and parts"
+        raise DataError(f"--start {name}: {problem}") from None
 
 
 def _read_config(path: Path) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from program_guided.errors import DataError
 from program_guided.files import check_writable, write_atomically
-from program_guided.learning.checkpoint import CONFIG, read_tensors, save_pretrained, write_tensors
+from program_guided.learning.checkpoint import CONFIG, find, read_tensors, save_pretrained, start_from, write_tensors
 from program_guided.learning.settings import Settings
 from program_guided.learning.tasks import Task, WorldTask
 from program_guided.models.config import ExecutorConfig
@@ -49,6 +49,8 @@ class Job:
     seed: int = 0
     processes: int = 1
     accelerator: str = "cpu"
+    start: Path | None = None
+    """A checkpoint whose weights are the first ones."""
     resume: bool = False
     about: Mapping[str, Any] | None = None
     """Where the run comes from: command, commit, machine."""
@@ -59,6 +61,8 @@ class Job:
         if not 0 <= self.seed < 2**31:
             raise DataError(f"--seed {self.seed}: a seed is from 0 to 2**31 - 1")
         self.task.check()
+        if self.start is not None:
+            find(self.start)
         state = self.folder / STATE
         if self.resume and not state.is_file():
             raise DataError(f"{self.folder}: there is no training to resume ({STATE} is missing); leave out --resume")
@@ -142,6 +146,8 @@ class _Run:
         self.fabric, self.job = fabric, job
         torch.manual_seed(job.seed)
         model: Executor = job.task.build(job.config).to(fabric.device)
+        if job.start is not None and not job.resume:
+            start_from(job.start, model)
         share = (fabric.global_rank, fabric.world_size)
         self.training = job.task.learner(model, job.settings, job.seed, share, self._mean)
         self.seconds, self.curve = 0.0, list[dict[str, Any]]()
@@ -228,6 +234,7 @@ class _Run:
         return {
             **(job.about or {}),
             **{name: value for name, value in job.task.told().items() if name != "programs"},
+            **({"start": str(job.start)} if job.start else {}),
             "seed": job.seed,
             "processes": self.fabric.world_size,
             "settings": asdict(job.settings),

@@ -25,6 +25,7 @@ from program_guided.tasks.minecraft.kernels import (
     SELL,
     WOOD,
     begin,
+    compares,
 )
 from program_guided.tasks.minecraft.planner import finish
 from program_guided.tasks.minecraft.random import draw, mix
@@ -45,26 +46,13 @@ FEWEST_MERCHANTS, MOST_MERCHANTS = MERCHANTS
 
 
 @compiled
-def _compares(count: int, comparison: int, number: int) -> bool:
-    if comparison == 0:
-        return count > number
-    if comparison == 1:
-        return count >= number
-    if comparison == 2:
-        return count == number
-    if comparison == 3:
-        return count < number
-    return count <= number
-
-
-@compiled
 def _choose(
     random: NDArray[np.uint64], count: int, low: int, high: int, comparison: int, number: int, wanted: bool
 ) -> int:
     """A count from low to high for which the comparison comes out as wanted; the old one if there is none."""
     fitting = 0
     for candidate in range(low, high + 1):
-        if _compares(candidate, comparison, number) == wanted:
+        if compares(candidate, comparison, number) == wanted:
             fitting += 1
             if draw(random, 0, fitting) == 0:
                 count = candidate
@@ -104,7 +92,7 @@ def _counts(programs: ProgramSet, program: int, side: int, carried: NDArray[np.i
             on_map[kind] = _choose(random, on_map[kind], 0, 1, comparison, number, wanted)
             on_map[RIVER] = max(on_map[RIVER], on_map[kind])
         elif kind == RIVER:
-            on_map[kind] = int(_compares(side, comparison, number) == wanted)
+            on_map[kind] = int(compares(side, comparison, number) == wanted)
     for row in range(first, first + programs.size[program]):
         _provide(programs.operation[row], programs.arguments[row, 0], carried, draft)
     if on_map[RIVER] == 0:

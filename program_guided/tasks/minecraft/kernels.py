@@ -22,7 +22,7 @@ from program_guided.tasks.minecraft.rules import (
 )
 from program_guided.tasks.minecraft.state import ProgramSet, Worlds
 
-__all__ = ["begin", "condition_holds", "step_world"]
+__all__ = ["begin", "compares", "condition_holds", "step_world"]
 
 # Numba reads module constants at compile time; it does not know enumerations in every position.
 FLAT, RIVER, BRIDGE, MERCHANT = int(Cell.FLAT), int(Cell.RIVER), int(Cell.BRIDGE), int(Cell.MERCHANT)
@@ -38,12 +38,8 @@ NONE = -1
 
 
 @inlined
-def condition_holds(worlds: Worlds, i: int, operation: int, kind: int, comparison: int, number: int) -> bool:
-    """Whether the condition is true of world i. `is_there[t]` is `env[t] > 0`."""
-    if operation == AGENT:
-        count = worlds.inventory[i, kind - FIRST_OBJECT] if kind >= FIRST_OBJECT else 0
-    else:
-        count = worlds.counts[i, kind]
+def compares(count: int, comparison: int, number: int) -> bool:
+    """Comparisons by their number in the domain."""
     if comparison == 0:
         return bool(count > number)
     if comparison == 1:
@@ -53,6 +49,16 @@ def condition_holds(worlds: Worlds, i: int, operation: int, kind: int, compariso
     if comparison == 3:
         return bool(count < number)
     return bool(count <= number)
+
+
+@inlined
+def condition_holds(worlds: Worlds, i: int, operation: int, kind: int, comparison: int, number: int) -> bool:
+    """Whether the condition is true of world i. `is_there[t]` is `env[t] > 0`."""
+    if operation == AGENT:
+        count = worlds.inventory[i, kind - FIRST_OBJECT] if kind >= FIRST_OBJECT else 0
+    else:
+        count = worlds.counts[i, kind]
+    return compares(count, comparison, number)
 
 
 @compiled
