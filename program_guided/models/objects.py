@@ -27,6 +27,13 @@ MOST_OBJECTS = 256
 """Objects that can be told apart by their place in the list."""
 LIKE_NOTHING = 0.1
 """Weight of nothing in the mean of the objects that a head has picked."""
+ALIKE = 16
+"""Numbers by which two objects are compared, of each kind."""
+PAIR = 22
+"""Numbers that tell how two boxes stand to each other."""
+SHARP = 25.0
+MARK = 5.0
+"""Length of the mark of an object in a row of Z, at the beginning."""
 
 
 @dataclass(frozen=True)
@@ -46,31 +53,32 @@ class Scene:
     """Pictures as a reader has looked at them, one for each program once it is said what programs are `about`."""
 
     objects: Tensor
-    """(pictures, objects, width)"""
+    """(pictures, objects, width) what queries are compared with"""
     exists: Tensor
     """(pictures, objects)"""
+    values: Tensor | None = None
+    """(pictures, objects, width) what is told of an object that is picked"""
     pairs: Tensor | None = None
     """(pictures, objects, objects, kinds) how the second of a pair stands to the first"""
 
     def about(self, of: Tensor) -> Scene:
         """The pictures of these numbers."""
-        return Scene(self.objects[of], self.exists[of], None if self.pairs is None else self.pairs[of])
+        parts = (self.objects, self.exists, self.values, self.pairs)
+        return Scene(*(None if part is None else part.index_select(0, of) for part in parts))  # type: ignore[arg-type]
 
 
 class Objects(nn.Module):
-    """Objects as vectors: what is seen, where, and which one of the list it is."""
+    """Objects as vectors: what is seen, and where."""
 
     def __init__(self, width: int, hidden: int, numbers: int) -> None:
         super().__init__()
         self.what, self.where = nn.Linear(numbers, width), mlp(9, hidden, width)
         self.norm = nn.LayerNorm(width)
-        self.code: Tensor
-        self.register_buffer("code", sinusoids(MOST_OBJECTS, width), persistent=False)
 
     def forward(self, pictures: Pictures) -> Tensor:
         """(pictures, objects, width)"""
-        seen = self.norm(self.what(pictures.features) + self.where(_shape(pictures.boxes)))
-        return seen + self.code[: seen.shape[1]]
+        seen: Tensor = self.norm(self.what(pictures.features) + self.where(_shape(pictures.boxes)))
+        return seen
 
 
 def _shape(boxes: Tensor) -> Tensor:
@@ -85,37 +93,28 @@ class Seen:
     """What a step attends to, for each program of the batch."""
 
     scene: Scene
-    found: Tensor | None = None
-    """(batch, rows, objects, parents) how surely a parent has found an object"""
-    related: Tensor | None = None
-    """(batch, rows, objects, parents * kinds) how an object stands to those that a parent has found"""
-
-
-class Pointer(nn.Module):
-    """Which objects a row of Z means: scores of all of them, and of none."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.row, self.object = nn.Linear(width, width), nn.Linear(width, width)
-        self.none = nn.Linear(width, 1)
-        self.scale = width**-0.5
-
-    def forward(self, rows: Tensor, scene: Scene) -> Tensor:
-        scores = torch.einsum("brd,bnd->brn", self.row(rows), self.object(scene.objects)) * self.scale
-        scores = scores.masked_fill(~scene.exists[:, None], -1e9)
-        return torch.cat([scores, self.none(rows)], dim=2)
+    stands: Tensor | None = None
+    """(batch, rows, objects, parents * (1 + kinds)) how surely a parent has found an object, and how it stands to
+    those that a parent has found"""
 
 
 class ObjectReader(nn.Module):
-    """CrossAtt2 of `paper`: attention over the objects, and over an empty one with `sink`."""
+    """CrossAtt2 of `paper`: attention over the objects, and over an empty one with `sink`.
+
+    An object's vector also says which one of the list it is, so that a row of Z can mean it.
+    """
 
     def __init__(self, width: int, heads: int, blocks: int, numbers: int, hidden: int, sink: bool) -> None:
         super().__init__()
-        self.objects, self.pointer, self.sink = Objects(width, hidden, numbers), Pointer(width), sink
+        self.objects, self.sink = Objects(width, hidden, numbers), sink
         self.attend = nn.ModuleList(nn.MultiheadAttention(width, heads, batch_first=True) for _ in range(blocks))
+        self.row, self.object, self.none = nn.Linear(width, width), nn.Linear(width, width), nn.Linear(width, 1)
+        self.code: Tensor
+        self.register_buffer("code", sinusoids(MOST_OBJECTS, width), persistent=False)
 
     def look(self, pictures: Pictures) -> Scene:
-        return Scene(self.objects(pictures), pictures.exists)
+        objects = self.objects(pictures)
+        return Scene(objects + self.code[: objects.shape[1]], pictures.exists)
 
     def prepare(self, scene: Scene, heard: Tensor, allowed: Tensor) -> Seen:
         return Seen(scene)
@@ -135,8 +134,9 @@ class ObjectReader(nn.Module):
         return result
 
     def point(self, rows: Tensor, scene: Scene) -> Tensor:
-        scores: Tensor = self.pointer(rows, scene)
-        return scores
+        """(batch, rows, objects + 1) scores of the objects that rows mean, the last one for none."""
+        scores = torch.einsum("brd,bnd->brn", self.row(rows), self.object(scene.objects)) * rows.shape[2] ** -0.5
+        return torch.cat([_only(scores, scene), self.none(rows)], dim=2)
 
 
 class PairReader(nn.Module):
@@ -144,62 +144,87 @@ class PairReader(nn.Module):
 
     Every head scores every object by what it shows, by whether a parent has found it, and by how it stands to what a
     parent has found; it then takes the mean of the objects it has picked, and says how sure it is to have picked any.
+    What the first head picks is marked in the row of Z, each object by a direction of its own, and pointed at.
     """
 
     def __init__(self, width: int, heads: int, numbers: int, hidden: int, kinds: int = 16, parents: int = 2) -> None:
         super().__init__()
-        self.heads, self.parents, self.kinds = heads, parents, kinds
-        self.objects, self.pointer = Objects(width, hidden, numbers), Pointer(width)
-        self.relate = mlp(14, hidden // 2, kinds)
-        self.shown, self.asked = nn.Linear(width, hidden), nn.Linear(width, hidden)
-        self.stands, self.wanted = nn.Linear(parents * (kinds + 1), hidden), nn.Linear(width, parents * (kinds + 1))
-        self.score = nn.Linear(hidden, heads)
-        self.value, self.join = nn.Linear(width, width), nn.Linear(width + 2 * heads, width)
+        self.heads, self.parents = heads, parents
+        self.objects = Objects(hidden, hidden, numbers)
+        self.relate, self.alike = mlp(PAIR, hidden // 2, kinds), nn.Linear(hidden, kinds * ALIKE)
+        stands = parents * (2 * kinds + 1)
+        self.shown, self.value = nn.Linear(hidden, hidden // 2), nn.Linear(hidden, width)
+        self.asked, self.wanted = nn.Linear(width, hidden // 2), nn.Linear(width, stands)
+        self.stands, self.score = nn.Linear(stands, hidden // 2), nn.Linear(hidden // 2, heads)
+        self.join = nn.Linear(width + 2 * heads, width)
+        self.row, self.none = nn.Linear(width, width), nn.Linear(width, 1)
+        self.mark, self.least = nn.Parameter(torch.tensor(MARK)), nn.Parameter(torch.tensor(-2.0))
+        self.code: Tensor
+        self.register_buffer("code", nn.functional.normalize(sinusoids(MOST_OBJECTS, width)), persistent=False)
+        nn.init.eye_(self.row.weight)
 
     def look(self, pictures: Pictures) -> Scene:
-        pairs = self.relate(_stand(pictures.boxes)) * pictures.exists[:, :, None, None]
-        return Scene(self.objects(pictures), pictures.exists, pairs)
+        objects = self.objects(pictures)
+        looks = self.alike(objects).unflatten(2, (-1, ALIKE))
+        alike = torch.einsum("pikd,pjkd->pijk", looks, looks) * ALIKE**-0.5
+        pairs = torch.cat([self.relate(_stand(pictures.boxes)), alike], dim=3)
+        return Scene(self.shown(objects), pictures.exists, self.value(objects), pairs)
 
     def prepare(self, scene: Scene, heard: Tensor, allowed: Tensor) -> Seen:
         """heard (batch, rows, parents, width) are the parents' results, where allowed (batch, rows, parents)."""
         batch, rows, parents, _ = heard.shape
-        found = self.pointer(heard.flatten(1, 2), scene)[..., :-1].sigmoid().view(batch, rows, parents, -1)
+        found = self.point(heard.flatten(1, 2), scene)[..., :-1].sigmoid().view(batch, rows, parents, -1)
         found = found * allowed[..., None]
         if parents > self.parents:  # without structure every other routine is heard, as one
             found, parents = found.sum(dim=2, keepdim=True) / allowed.sum(dim=2)[:, :, None, None].clamp(min=1), 1
         found = nn.functional.pad(found, (0, 0, 0, self.parents - parents))
         related = torch.einsum("brpi,bijk->brjpk", found, scene.pairs).flatten(3)
-        return Seen(scene, found.transpose(2, 3), related)
+        return Seen(scene, torch.cat([found.transpose(2, 3), related], dim=3))
 
     def forward(self, query: Tensor, seen: Seen, number: int, watch: Watch | None = None) -> Tensor:
-        assert seen.found is not None
-        assert seen.related is not None
+        scene = seen.scene
+        assert seen.stands is not None
+        assert scene.values is not None
         batch, width = len(query), query.shape[2]
-        stands = torch.cat([seen.found, seen.related], dim=3) * self.wanted(query)[:, :, None]
-        hidden = self.shown(seen.scene.objects)[:, None] * self.asked(query)[:, :, None] + self.stands(stands)
-        scores = self.score(nn.functional.gelu(hidden)).masked_fill(~seen.scene.exists[:, None, :, None], -1e9)
-        picked = scores.sigmoid().transpose(2, 3)  # (batch, rows, heads, objects)
+        stands = self.stands(seen.stands * self.wanted(query)[:, :, None])
+        hidden = scene.objects[:, None] * self.asked(query)[:, :, None] + stands
+        scores = self.score(nn.functional.gelu(hidden)).transpose(2, 3)
+        picked = _only(scores, scene).sigmoid()  # (batch, rows, heads, objects)
         if watch is not None:
             watch[f"objects {number}"] = picked.detach()
-        values = self.value(seen.scene.objects).view(batch, 1, -1, self.heads, width // self.heads)
+        values = scene.values.view(batch, 1, -1, self.heads, width // self.heads)
         total = picked.sum(dim=3)
         mean = torch.einsum("brhn,bxnhd->brhd", picked, values) / (total + LIKE_NOTHING)[..., None]
         told = torch.cat([mean.flatten(2), picked.amax(dim=3), total.log1p()], dim=2)
-        result: Tensor = self.join(told)
+        marked = picked[:, :, 0] @ self.code[: picked.shape[3]]
+        result: Tensor = self.join(told) + self.mark * marked
         return result
 
     def point(self, rows: Tensor, scene: Scene) -> Tensor:
-        scores: Tensor = self.pointer(rows, scene)
-        return scores
+        """(batch, rows, objects + 1) scores of the objects that rows mean, the last one for none."""
+        scores = self.row(rows) @ self.code[: scene.exists.shape[1]].T + self.least
+        return torch.cat([_only(scores, scene), self.none(rows)], dim=2)
+
+
+def _only(scores: Tensor, scene: Scene) -> Tensor:
+    """Scores (batch, ..., objects) of what there is."""
+    there = scene.exists.view(len(scores), *(1,) * (scores.dim() - 2), -1)
+    return scores.masked_fill(~there, -1e9)
 
 
 def _stand(boxes: Tensor) -> Tensor:
-    """(pictures, objects, objects, 14) how the second box of a pair stands to the first, in shares of the picture and
-    of the first box."""
+    """(pictures, objects, objects, PAIR) how the second box of a pair stands to the first: in shares of the picture
+    (also sharpened: a small gap matters as much as a wide one), and each in shares of the other."""
     one, other = boxes[:, :, None], boxes[:, None]
-    between = (other - one, other[..., [2, 3, 0, 1]] - one)
-    side = (one[..., 2:] - one[..., :2]).clamp(min=1e-3)
-    offset = ((other[..., :2] + other[..., 2:]) / 2 - one[..., :2]) / side
-    size = (other[..., 2:] - other[..., :2]) / side
-    apart = torch.maximum(one[..., :2] - other[..., 2:], other[..., :2] - one[..., 2:])
-    return torch.cat([*between, offset.clamp(-4, 4), size.clamp(max=8).log1p(), apart], dim=-1)
+    between = torch.cat([other - one, other[..., [2, 3, 0, 1]] - one], dim=-1)
+    size = (_sides(other) / _sides(one)).log()
+    return torch.cat([between, (SHARP * between).tanh(), _offset(one, other), _offset(other, one), size], dim=-1)
+
+
+def _sides(boxes: Tensor) -> Tensor:
+    return (boxes[..., 2:] - boxes[..., :2]).clamp(min=1e-3)
+
+
+def _offset(host: Tensor, guest: Tensor) -> Tensor:
+    """Where the guest's centre is, in sides of the host from its top left."""
+    return (((guest[..., :2] + guest[..., 2:]) / 2 - host[..., :2]) / _sides(host)).clamp(-2, 3)
