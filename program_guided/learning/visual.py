@@ -22,7 +22,7 @@ from program_guided.learning.settings import VisualSettings
 from program_guided.models.executor import Executor
 from program_guided.models.objects import Scene
 
-__all__ = ["VisualTraining", "answers_of", "reasoning_loss"]
+__all__ = ["VisualTraining", "reasoning_loss"]
 
 
 def reasoning_loss(model: Executor, scene: Scene, examples: Examples, results: Tensor, dense: bool) -> Tensor:
@@ -55,17 +55,6 @@ def _pointing_loss(scores: Tensor, target: Tensor, exists: Tensor, each_alone: b
     there = torch.cat([exists, exists.new_ones(len(exists), 1)], dim=1)
     losses = binary_cross_entropy_with_logits(scores, meant, reduction="none")
     return losses.masked_fill(~there, 0.0).sum() / 4
-
-
-@torch.inference_mode()
-def answers_of(model: Executor, examples: Examples, yes: int, no: int, *, parallel: bool = True) -> Tensor:
-    """(batch,) numbers of the answers."""
-    scene = model.reader.look(examples.pictures)
-    results = carry_out(model, scene, examples.programs, parallel=parallel)
-    rows = results[torch.arange(len(results)), examples.last]
-    kind = examples.types[torch.arange(len(results)), examples.last]
-    said = torch.where(model.decode(rows, "Boolean").argmax(dim=1) == 1, yes, no)
-    return torch.where(kind == 1, said, model.decode(rows, "Answer").argmax(dim=1))
 
 
 class VisualTraining(Learner[VisualSettings]):
