@@ -24,6 +24,8 @@ PAPER = {
 }
 """ProTo by its training target, in the paper's table."""
 PAPER_SIDES = (5, 8)
+AGENT, SPLITS = ("minecraft",), ("standard", "longer", "complex")
+"""Who is measured, and on what, if nothing else is said."""
 LONG_PROGRAMS = 100
 """Programs made for --tokens."""
 
@@ -32,11 +34,14 @@ LONG_PROGRAMS = 100
 class Evaluate:
     """Measure how many programs of the fixed splits agents finish."""
 
-    agent: tyro.conf.Positional[tuple[str, ...]] = ("minecraft",)
+    agent: tyro.conf.Positional[tuple[str, ...]] = AGENT
     """Whom to measure: checkpoints (folders that 'proto train' wrote, or minecraft, which ships), planner, random.
     Several are shown side by side; checkpoints that differ in their seed only are averaged too."""
-    split: tuple[str, ...] = ("standard", "longer", "complex")
-    """Which splits: train, test (or standard), longer, complex, test-complex, or all."""
+    task: Literal["minecraft", "visual"] = "minecraft"
+    """visual: answers to questions about pictures, by the release's measures."""
+    split: tuple[str, ...] = SPLITS
+    """Which splits: train, test (or standard), longer, complex, test-complex, or all. visual: as test, which is meant
+    if none is said, or val."""
     tokens: int | None = None
     """Instead of splits: 100 programs of about this many tokens."""
     unseen: str | None = None
@@ -60,8 +65,20 @@ class Evaluate:
     """Draw held-out completion along the checkpoints' trainings to this PNG file."""
     against: Literal["time", "steps"] = "time"
     """What the figure is drawn against."""
+    data: Path | None = None
+    """visual: folder with an index and features; left out, the embedded world, made in out/visual at need."""
+    features: Path | None = None
+    """visual: folder or file of the pictures' features, if it is not the folder `objects` in the data."""
+    sheet: Path | None = None
+    """visual: draw how the first checkpoint reasons about some questions, to this PNG file."""
+    shown: int = 6
+    """visual: how many questions are drawn."""
 
     def run(self) -> int:
+        if self.task == "visual":
+            from program_guided.cli.evaluate_visual import measure
+
+            return measure(self)
         from program_guided.learning.evaluation import evaluate
         from program_guided.tasks.minecraft.agents import AGENTS
 

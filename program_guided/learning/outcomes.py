@@ -2,7 +2,7 @@
 
     outcomes = outcomes_of(model, examples.pictures, examples.programs)     # carried out and decoded
     outcomes.objects, outcomes.booleans, outcomes.answers
-    examine(model, data).accuracy                                           # of a whole set of questions
+    examine(model, data, np.arange(len(data))).accuracy                     # of a whole set of questions
 
 An object is meant if its probability is over 0.5. In `paper` objects share one unit of probability, so each is measured
 against the most probable one.
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from program_guided.learning.questions import NO_TARGET, Examples, Questions, Vocabulary
@@ -89,16 +90,18 @@ class Examination:
 
 
 def examine(
-    model: Executor, data: Questions, most: int | None = None, progress: Callable[[int], None] = lambda done: None
+    model: Executor,
+    data: Questions,
+    asked: NDArray[np.int64],
+    progress: Callable[[int], None] = lambda done: None,
 ) -> Examination:
-    """Answer the questions, or the first `most` of them; routines are judged where there are scene graphs."""
-    count = len(data) if most is None else min(most, len(data))
+    """Answer the questions of these numbers; routines are judged where there are scene graphs."""
     predictions: dict[str, str] = {}
     right: Counter[str] = Counter()
     known: Counter[str] = Counter()
     correct = 0
-    for first in range(0, count, AT_ONCE):
-        numbers = np.arange(first, min(first + AT_ONCE, count))
+    for first in range(0, len(asked), AT_ONCE):
+        numbers = asked[first : first + AT_ONCE]
         examples = data.examples(numbers, dense=bool(data.index.scene_ids))
         outcomes = outcomes_of(model, examples.pictures, examples.programs)
         answers = _answers(outcomes, examples, data.vocabulary)
@@ -111,7 +114,7 @@ def examine(
         right.update(families[judged & verdict].tolist())
         progress(len(predictions))
     return Examination(
-        predictions, 100 * correct / max(1, count), {key: 100 * right[key] / known[key] for key in known}
+        predictions, 100 * correct / max(1, len(asked)), {key: 100 * right[key] / known[key] for key in known}
     )
 
 

@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from program_guided.errors import DataError
 from program_guided.language.domain import Domain
 from program_guided.learning.learner import Agree, Learner, Share, alone
@@ -107,7 +109,7 @@ class VisualTask:
         return VisualTraining(model, data, settings, seed, share, agree, dense=self.target == "dense")
 
     def examine(self, model: Executor) -> Standing:
-        found = examine(model, self._held_out, self.held_out)
+        found = examine(model, self._held_out, np.arange(min(self.held_out, len(self._held_out))))
         return Standing(found.accuracy, found.families)
 
     def told(self) -> dict[str, Any]:
