@@ -8,6 +8,7 @@ supervision (L_P) of the answer alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from program_guided.learning.questions import NO_TARGET, Examples, Questions
 from program_guided.learning.reasoning import carry_out
 from program_guided.learning.settings import VisualSettings
 from program_guided.models.executor import Executor
-from program_guided.models.objects import Scene
+from program_guided.models.objects import Pictures, Scene
 
 __all__ = ["VisualTraining", "reasoning_loss"]
 
@@ -78,11 +79,20 @@ class VisualTraining(Learner[VisualSettings]):
 
     def step(self) -> float:
         examples = self._data.examples(self._draw(), self._dense)
-        scene = self.model.reader.look(examples.pictures)
+        scene = self.model.reader.look(self._hidden(examples.pictures))
         results = carry_out(self.model, scene, examples.programs)
         loss = self.descend(reasoning_loss(self.model, scene, examples, results, self._dense))
         self.done += 1
         return loss
+
+    def _hidden(self, pictures: Pictures) -> Pictures:
+        """Pictures with some numbers of each feature left out, others larger in their place: single objects cannot
+        be learned by heart."""
+        share = self.settings.dropout
+        if not share:
+            return pictures
+        kept = torch.rand(pictures.features.shape, generator=self.chance) >= share
+        return replace(pictures, features=pictures.features * kept / (1 - share))
 
     def _draw(self) -> np.ndarray:
         """Questions of random pictures."""

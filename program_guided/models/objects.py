@@ -142,32 +142,38 @@ class ObjectReader(nn.Module):
 class PairReader(nn.Module):
     """The reader of `plus`.
 
-    Every head scores every object by what it shows, by whether a parent has found it, and by how it stands to what a
-    parent has found; it then takes the mean of the objects it has picked, and says how sure it is to have picked any.
-    What the first head picks is marked in the row of Z, each object by a direction of its own, and pointed at.
+    Every head picks objects, each by itself: those that are such as it asks for, and stand as it asks for to what the
+    parents have found. It tells what the picked ones look like on the whole, how sure it is to have picked any, and how
+    many. What the first head picks is marked in the row of Z, every object by a direction of its own, and pointed at.
     """
 
     def __init__(self, width: int, heads: int, numbers: int, hidden: int, kinds: int = 16, parents: int = 2) -> None:
         super().__init__()
-        self.heads, self.parents = heads, parents
+        self.heads, self.parents, shown, stands = heads, parents, hidden // 2, parents * (2 * kinds + 1)
         self.objects = Objects(hidden, hidden, numbers)
         self.relate, self.alike = mlp(PAIR, hidden // 2, kinds), nn.Linear(hidden, kinds * ALIKE)
-        stands = parents * (2 * kinds + 1)
-        self.shown, self.value = nn.Linear(hidden, hidden // 2), nn.Linear(hidden, width)
-        self.asked, self.wanted = nn.Linear(width, hidden // 2), nn.Linear(width, stands)
-        self.stands, self.score = nn.Linear(stands, hidden // 2), nn.Linear(hidden // 2, heads)
-        self.join = nn.Linear(width + 2 * heads, width)
+        self.shown, self.asked, self.any = (
+            nn.Linear(hidden, shown),
+            mlp(width, hidden, heads * shown),
+            nn.Linear(width, heads),
+        )
+        self.stands, self.wanted = nn.Linear(stands, hidden // 4), nn.Linear(width, stands)
+        self.context, self.score = nn.Linear(width, hidden // 4), nn.Linear(hidden // 4, heads)
+        self.value, self.gate = nn.Linear(hidden, hidden), nn.Linear(width, hidden)
+        self.join = nn.Linear(hidden + 2 * heads, width)
         self.row, self.none = nn.Linear(width, width), nn.Linear(width, 1)
         self.mark, self.least = nn.Parameter(torch.tensor(MARK)), nn.Parameter(torch.tensor(-2.0))
         self.code: Tensor
         self.register_buffer("code", nn.functional.normalize(sinusoids(MOST_OBJECTS, width)), persistent=False)
         nn.init.eye_(self.row.weight)
+        nn.init.ones_(self.gate.bias)
+        nn.init.constant_(self.score.bias, 2.0)
 
     def look(self, pictures: Pictures) -> Scene:
         objects = self.objects(pictures)
         looks = self.alike(objects).unflatten(2, (-1, ALIKE))
         alike = torch.einsum("pikd,pjkd->pijk", looks, looks) * ALIKE**-0.5
-        pairs = torch.cat([self.relate(_stand(pictures.boxes)), alike], dim=3)
+        pairs = torch.cat([self.relate(_stand(pictures.boxes)), alike], dim=3).sigmoid()
         return Scene(self.shown(objects), pictures.exists, self.value(objects), pairs)
 
     def prepare(self, scene: Scene, heard: Tensor, allowed: Tensor) -> Seen:
@@ -185,17 +191,17 @@ class PairReader(nn.Module):
         scene = seen.scene
         assert seen.stands is not None
         assert scene.values is not None
-        batch, width = len(query), query.shape[2]
-        stands = self.stands(seen.stands * self.wanted(query)[:, :, None])
-        hidden = scene.objects[:, None] * self.asked(query)[:, :, None] + stands
-        scores = self.score(nn.functional.gelu(hidden)).transpose(2, 3)
-        picked = _only(scores, scene).sigmoid()  # (batch, rows, heads, objects)
+        asked = self.asked(query).unflatten(2, (self.heads, -1))
+        such = torch.einsum("brhk,bnk->brhn", asked, scene.objects) * asked.shape[3] ** -0.5
+        stands = self.stands(seen.stands * self.wanted(query)[:, :, None]) + self.context(query)[:, :, None]
+        so = self.score(nn.functional.gelu(stands)).transpose(2, 3)
+        picked = _only(such + self.any(query)[..., None], scene).sigmoid() * so.sigmoid()
         if watch is not None:
             watch[f"objects {number}"] = picked.detach()
-        values = scene.values.view(batch, 1, -1, self.heads, width // self.heads)
+        values = scene.values.unflatten(2, (self.heads, -1))
         total = picked.sum(dim=3)
-        mean = torch.einsum("brhn,bxnhd->brhd", picked, values) / (total + LIKE_NOTHING)[..., None]
-        told = torch.cat([mean.flatten(2), picked.amax(dim=3), total.log1p()], dim=2)
+        mean = torch.einsum("brhn,bnhd->brhd", picked, values) / (total + LIKE_NOTHING)[..., None]
+        told = torch.cat([mean.flatten(2) * self.gate(query), picked.amax(dim=3), total.log1p()], dim=2)
         marked = picked[:, :, 0] @ self.code[: picked.shape[3]]
         result: Tensor = self.join(told) + self.mark * marked
         return result
