@@ -58,7 +58,7 @@ def _measure(seconds: float, folder: Path) -> dict[str, Any]:
     }
     learner = task.learner(model, VisualSettings(), seed=0)
     train = data.questions(data.first_of(("train_balanced", "train")))
-    numbers = np.random.default_rng(0).integers(0, len(train), (64, 1024))
+    numbers = np.random.default_rng(0).integers(0, len(train), (16, 1024))
 
     def learn() -> int:
         learner.step()

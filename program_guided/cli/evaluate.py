@@ -24,8 +24,8 @@ PAPER = {
 }
 """ProTo by its training target, in the paper's table."""
 PAPER_SIDES = (5, 8)
-AGENT, SPLITS = ("minecraft",), ("standard", "longer", "complex")
-"""Who is measured, and on what, if nothing else is said."""
+SPLITS = ("standard", "longer", "complex")
+"""On what is measured, if nothing else is said."""
 LONG_PROGRAMS = 100
 """Programs made for --tokens."""
 
@@ -34,9 +34,9 @@ LONG_PROGRAMS = 100
 class Evaluate:
     """Measure how many programs of the fixed splits agents finish."""
 
-    agent: tyro.conf.Positional[tuple[str, ...]] = AGENT
-    """Whom to measure: checkpoints (folders that 'proto train' wrote, or minecraft, which ships), planner, random.
-    Several are shown side by side; checkpoints that differ in their seed only are averaged too."""
+    agent: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Whom to measure: checkpoints (folders that 'proto train' wrote, or minecraft, which ships and is meant if none is
+    said), planner, random. Several are shown side by side; checkpoints that differ in their seed only are averaged too."""
     task: Literal["minecraft", "visual"] = "minecraft"
     """visual: answers to questions about pictures, by the release's measures."""
     split: tuple[str, ...] = SPLITS
@@ -82,20 +82,21 @@ class Evaluate:
         from program_guided.learning.evaluation import evaluate
         from program_guided.tasks.minecraft.agents import AGENTS
 
-        if not self.split or not self.agent or self.worlds < 1:
+        agents = self.agent or ("minecraft",)
+        if not self.split or self.worlds < 1:
             raise DataError("nothing to measure: name at least one split, one agent and one world")
         if self.unseen is not None and self.tokens is not None:
             raise DataError("--unseen is measured on splits, not on programs made for --tokens; leave one of them out")
-        if self.figure is not None and not set(self.agent) - set(AGENTS):
+        if self.figure is not None and not set(agents) - set(AGENTS):
             raise DataError("--figure: only checkpoints have a training to draw")
         splits = self._splits()
-        for name in self.agent:
+        for name in agents:
             self._named(name)  # a checkpoint that cannot be read is told before anything is measured
         settings: dict[str, Any] = {"worlds": self.worlds, "sides": self.sides}
         told = {"seed": self.seed, "sample": self.sample, "unseen": self.unseen, **settings}
         figures: dict[str, Any] = {**told, "agents": {}}
         with _Waiting(not self.json) as waiting:
-            for name in self.agent:
+            for name in agents:
                 found: dict[str, Any] = {}
                 for split, entries in splits.items():
                     waiting.say(f"{name} on {split}")

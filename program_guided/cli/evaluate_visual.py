@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from program_guided.cli.evaluate import AGENT, SPLITS, Evaluate
+from program_guided.cli.evaluate import SPLITS, Evaluate
 from program_guided.cli.output import print_json, progress_bars, save_json
 from program_guided.cli.visual_world import ready_world
 from program_guided.errors import DataError
@@ -35,10 +35,10 @@ KEPT = ("command", "commit", "machine", "target", "data", "seed", "settings", "s
 
 def measure(options: Evaluate) -> int:
     """Answer the questions of the splits, and report."""
-    agents = ("visual",) if options.agent == AGENT else options.agent
+    agents = options.agent or ("visual",)
     splits = ("test",) if options.split == SPLITS else options.split
-    if not agents or not splits or options.shown < 1:
-        raise DataError("nothing to measure: name at least one checkpoint, one split and one question to show")
+    if not splits or options.shown < 1:
+        raise DataError("nothing to measure: name at least one split, and one question to show")
     if options.sheet is not None:
         if options.sheet.suffix.lower() != ".png":
             raise DataError(f"{options.sheet}: the file's name must end with .png")

@@ -27,6 +27,8 @@ MOST_OBJECTS = 256
 """Objects that can be told apart by their place in the list."""
 LIKE_NOTHING = 0.1
 """Weight of nothing in the mean of the objects that a head has picked."""
+LOUD = 8.0
+"""How much louder a head says whether it has picked any object, than what it looks like."""
 ALIKE = 16
 """Numbers by which two objects are compared, of each kind."""
 PAIR = 22
@@ -201,7 +203,8 @@ class PairReader(nn.Module):
         values = scene.values.unflatten(2, (self.heads, -1))
         total = picked.sum(dim=3)
         mean = torch.einsum("brhn,bnhd->brhd", picked, values) / (total + LIKE_NOTHING)[..., None]
-        told = torch.cat([mean.flatten(2) * self.gate(query), picked.amax(dim=3), total.log1p()], dim=2)
+        count = LOUD * torch.cat([picked.amax(dim=3) - 0.5, total.log1p() - 0.5], dim=2)
+        told = torch.cat([mean.flatten(2) * self.gate(query), count], dim=2)
         marked = picked[:, :, 0] @ self.code[: picked.shape[3]]
         result: Tensor = self.join(told) + self.mark * marked
         return result
