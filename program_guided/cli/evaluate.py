@@ -36,7 +36,8 @@ class Evaluate:
 
     agent: tyro.conf.Positional[tuple[str, ...]] = ()
     """Whom to measure: checkpoints (folders that 'proto train' wrote, or minecraft, which ships and is meant if none is
-    said), planner, random. Several are shown side by side; checkpoints that differ in their seed only are averaged too."""
+    named), planner, random. Several are shown side by side; checkpoints that differ in their seed only are averaged
+    too."""
     task: Literal["minecraft", "visual"] = "minecraft"
     """visual: answers to questions about pictures, by the release's measures."""
     split: tuple[str, ...] = SPLITS
@@ -84,7 +85,7 @@ class Evaluate:
 
         agents = self.agent or ("minecraft",)
         if not self.split or self.worlds < 1:
-            raise DataError("nothing to measure: name at least one split, one agent and one world")
+            raise DataError("nothing to measure: name at least one split and one world")
         if self.unseen is not None and self.tokens is not None:
             raise DataError("--unseen is measured on splits, not on programs made for --tokens; leave one of them out")
         if self.figure is not None and not set(agents) - set(AGENTS):
