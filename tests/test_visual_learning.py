@@ -35,7 +35,7 @@ SMALL = {"word_width": 8, "hidden": 32, "heads": 4, "blocks": 1}
 DETECTOR = Detector(dimension=96, noise=0.3, misses=0.0)
 PROTO = Path(sys.executable).with_name("proto")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-PROGRAM = 'wine = select(bottle)\nbag = relate(wine, bag, "to the left of", subject)\nexist(bag)\n'
+PROGRAM = 'wine = select(bottle)\nleft = relate(wine, bag, "to the left of", subject)\nexist(left)\n'
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -264,7 +264,7 @@ def test_a_program_is_answered_beside_the_oracle(checkpoint, tmp_path):
     with Image.open(tmp_path / "one.png") as picture:
         assert picture.width > 1000
     found = json.loads(proto("run", tmp_path / "one.prg", *options, "--json").stdout)
-    assert [each["truth"] for each in found["routines"]] == ["5 bottle", "3 suitcase", "yes"]
+    assert [each["truth"] for each in found["routines"]] == ["5 bottle", "3 backpack", "yes"]
     assert found["answer"] == found["routines"][-1]["said"]
     assert told.returncode == int(found["routines"][-1]["right"] is False)
 
