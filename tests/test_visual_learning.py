@@ -21,7 +21,7 @@ from program_guided.cli.run import Run
 from program_guided.cli.train import Train
 from program_guided.errors import DataError
 from program_guided.learning.outcomes import examine, outcomes_of
-from program_guided.learning.questions import NO_TARGET, Vocabulary
+from program_guided.learning.questions import NO_TARGET, Vocabulary, moved
 from program_guided.learning.reasoner import Reasoner
 from program_guided.learning.settings import VisualSettings
 from program_guided.learning.training import Job, train
@@ -35,7 +35,7 @@ SMALL = {"word_width": 8, "hidden": 32, "heads": 4, "blocks": 1}
 DETECTOR = Detector(dimension=96, noise=0.3, misses=0.0)
 PROTO = Path(sys.executable).with_name("proto")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-PROGRAM = 'wine = select(bottle)\nleft = relate(wine, bag, "to the left of", subject)\nexist(left)\n'
+EXAMPLE = Path(__file__).parent.parent / "examples" / "bag_wine.prg"
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -143,6 +143,12 @@ def test_partial_supervision_sees_the_answer_alone(world):
     losses = [reasoning_loss(model, scene, each, results, dense=False).item() for each in (examples, bare)]
     assert losses[0] == losses[1]
     assert reasoning_loss(model, scene, examples, results, dense=True).item() != losses[0]
+
+
+def test_everything_a_model_is_shown_moves_to_its_device(world):
+    examples = moved(VisualData(world).questions("train_balanced").examples(np.arange(4)), torch.device("meta"))
+    tensors = [*vars(examples).values(), *vars(examples.pictures).values(), *vars(examples.programs).values()]
+    assert all(each.device.type == "meta" for each in tensors if isinstance(each, torch.Tensor))
 
 
 def test_a_question_of_yes_or_no_is_answered_by_the_boolean(world):
@@ -253,9 +259,8 @@ def test_the_world_is_made_when_it_is_first_needed(tmp_path, monkeypatch, capsys
 
 
 def test_a_program_is_answered_beside_the_oracle(checkpoint, tmp_path):
-    (tmp_path / "one.prg").write_text(PROGRAM)
     options = ("--task", "visual", "--agent", checkpoint, "--seed", "80")
-    told = proto("run", tmp_path / "one.prg", *options, "--png", tmp_path / "one.png")
+    told = proto("run", EXAMPLE, *options, "--png", tmp_path / "one.png")
     assert told.returncode in (0, 1), told.stderr
     assert "wine = select(bottle)" in told.stdout
     assert "5 bottle" in told.stdout, "what the oracle found"
@@ -263,7 +268,7 @@ def test_a_program_is_answered_beside_the_oracle(checkpoint, tmp_path):
 
     with Image.open(tmp_path / "one.png") as picture:
         assert picture.width > 1000
-    found = json.loads(proto("run", tmp_path / "one.prg", *options, "--json").stdout)
+    found = json.loads(proto("run", EXAMPLE, *options, "--json").stdout)
     assert [each["truth"] for each in found["routines"]] == ["5 bottle", "3 backpack", "yes"]
     assert found["answer"] == found["routines"][-1]["said"]
     assert told.returncode == int(found["routines"][-1]["right"] is False)

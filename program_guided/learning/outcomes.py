@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from program_guided.learning.questions import NO_TARGET, Examples, Questions, Vocabulary
+from program_guided.learning.questions import NO_TARGET, Examples, Questions, Vocabulary, moved
 from program_guided.learning.reasoning import RESULTS, Programs, carry_out
 from program_guided.models.executor import Executor
 from program_guided.models.objects import Pictures
@@ -64,7 +64,9 @@ class Outcomes:
 
 @torch.inference_mode()
 def outcomes_of(model: Executor, pictures: Pictures, programs: Programs, *, parallel: bool = True) -> Outcomes:
-    """Carry out programs and decode every routine."""
+    """Carry out programs and decode every routine; on the device of the model, the results on the CPU."""
+    device = next(model.parameters()).device
+    pictures, programs = moved(pictures, device), moved(programs, device)
     scene = model.reader.look(pictures)
     results = carry_out(model, scene, programs, parallel=parallel)
     scores = model.point(results, scene.about(programs.of))
@@ -74,7 +76,7 @@ def outcomes_of(model: Executor, pictures: Pictures, programs: Programs, *, para
     else:
         objects = scores.sigmoid()
     booleans, answers = (model.decode(results, kind).softmax(dim=2) for kind in ("Boolean", "Answer"))
-    return Outcomes(objects[..., :-1], booleans, answers)
+    return Outcomes(objects[..., :-1].cpu(), booleans.cpu(), answers.cpu())
 
 
 @dataclass(frozen=True)

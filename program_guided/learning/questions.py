@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -31,7 +31,9 @@ from program_guided.tasks.visual.index import WIDTH, Index
 from program_guided.tasks.visual.oracle import execute
 from program_guided.tasks.visual.targets import DenseTargets, dense_targets
 
-__all__ = ["NO_TARGET", "WORDS", "Examples", "Questions", "Vocabulary", "pictures_of", "programs_of"]
+__all__ = ["NO_TARGET", "WORDS", "Examples", "Questions", "Vocabulary", "moved", "pictures_of", "programs_of"]
+
+T = TypeVar("T")
 
 NO_TARGET = -1
 WORDS = 8
@@ -42,6 +44,8 @@ TYPES = np.array([*(RESULTS.index(operation.output) for operation in DOMAIN.oper
 """Result type of every operation, -1 of none."""
 MOST_KEPT = 2_000_000_000
 """Bytes of features that are kept in memory."""
+MOST_TARGETS = 200_000
+"""Questions whose targets are kept in memory."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,9 @@ class Questions:
         if targets is None:
             scene = self.index.scene(self.index.images[int(self.set.columns["image"][number])])
             results = execute(Program(self.set.program(number)), scene)
-            targets = self._targets[number] = dense_targets(results, scene, detected.boxes)
+            targets = dense_targets(results, scene, detected.boxes)
+            if len(self._targets) < MOST_TARGETS:
+                self._targets[number] = targets
         for routine in np.flatnonzero(targets.supervised):
             kind = types[row, routine]
             if kind == 0:
@@ -190,6 +196,17 @@ class Questions:
             _, forgotten = self._kept.popitem(last=False)
             self._kept_bytes -= forgotten.features.nbytes
         return found
+
+
+def moved(parts: T, device: torch.device) -> T:
+    """A dataclass of tensors, on a device."""
+    if not is_dataclass(parts) or device.type == "cpu":
+        return parts
+    changes = {each.name: getattr(parts, each.name) for each in fields(parts)}
+    changes = {
+        name: part.to(device) if isinstance(part, Tensor) else moved(part, device) for name, part in changes.items()
+    }
+    return replace(parts, **changes)  # type: ignore[type-var]
 
 
 def programs_of(words: NDArray[Any], parents: NDArray[Any], exists: NDArray[Any], of: NDArray[Any]) -> Programs:

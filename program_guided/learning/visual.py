@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from program_guided.learning.learner import Agree, Learner, Share, alone
-from program_guided.learning.questions import NO_TARGET, Examples, Questions
+from program_guided.learning.questions import NO_TARGET, Examples, Questions, moved
 from program_guided.learning.reasoning import carry_out
 from program_guided.learning.settings import VisualSettings
 from program_guided.models.executor import Executor
@@ -79,7 +79,9 @@ class VisualTraining(Learner[VisualSettings]):
 
     def step(self) -> float:
         examples = self._data.examples(self._draw(), self._dense)
-        scene = self.model.reader.look(self._hidden(examples.pictures))
+        examples = replace(examples, pictures=self._hidden(examples.pictures))
+        examples = moved(examples, next(self.model.parameters()).device)
+        scene = self.model.reader.look(examples.pictures)
         results = carry_out(self.model, scene, examples.programs)
         loss = self.descend(reasoning_loss(self.model, scene, examples, results, self._dense))
         self.done += 1

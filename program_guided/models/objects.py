@@ -200,7 +200,7 @@ class PairReader(nn.Module):
         picked = _only(such + self.any(query)[..., None], scene).sigmoid() * so.sigmoid()
         if watch is not None:
             watch[f"objects {number}"] = picked.detach()
-        values = scene.values.unflatten(2, (self.heads, -1))
+        values = scene.values.view(*scene.values.shape[:2], self.heads, -1)
         total = picked.sum(dim=3)
         mean = torch.einsum("brhn,bnhd->brhd", picked, values) / (total + LIKE_NOTHING)[..., None]
         count = LOUD * torch.cat([picked.amax(dim=3) - 0.5, total.log1p() - 0.5], dim=2)
