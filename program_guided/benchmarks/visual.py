@@ -4,7 +4,7 @@ Sequential (Algorithm 1) has one pointer in a program, parallel (Algorithm 3) as
 parents are done; both are measured for one program at a time and for many at once, on the test split.
 
     figures = measure(3.0, Path("out/visual"))
-    figures["times_faster"]["in batches"]
+    figures["times_faster"]["parallel than sequential, one program at a time"]
 """
 
 from __future__ import annotations
@@ -50,11 +50,17 @@ def _measure(seconds: float, folder: Path) -> dict[str, Any]:
     test = data.questions(data.first_of(("test_balanced", "val_balanced", "train_balanced")))
     chosen = np.random.default_rng(0).permutation(len(test))[:MANY]
     many = test.examples(chosen, dense=False)
-    single = [test.examples(chosen[[number]], dense=False) for number in range(min(ALONE, len(chosen)))]
+    branches = (many.programs.parents >= 0).all(dim=2).any(dim=1).numpy()
+    ways = {
+        "one program at a time": [test.examples(chosen[[at]], dense=False) for at in range(min(ALONE, len(chosen)))],
+        "one that branches at a time": [test.examples(each[None], dense=False) for each in chosen[branches][:ALONE]],
+        "many programs at once": [many],
+    }
     runs = {
-        f"{way}, {how}": _carrying_out(model, examples, parallel)
-        for way, parallel in (("sequential", False), ("parallel", True))
-        for how, examples in (("one program at a time", single), (f"{len(chosen)} programs at once", [many]))
+        f"{order}, {way}": _carrying_out(model, batches, order == "parallel")
+        for way, batches in ways.items()
+        for order in ("sequential", "parallel")
+        if batches
     }
     learner = task.learner(model, VisualSettings(), seed=0)
     train = data.questions(data.first_of(("train_balanced", "train")))
@@ -68,17 +74,17 @@ def _measure(seconds: float, folder: Path) -> dict[str, Any]:
         return sum(len(train.set.batch(each).lengths) for each in numbers)
 
     speeds = _speeds({**runs, "learned": learn, "read from the index": read}, seconds)
-    alone, together = ("one program at a time", f"{len(chosen)} programs at once")
-    base = speeds[f"sequential, {alone}"]
+    faster = {
+        f"parallel than sequential, {way}": speeds[f"parallel, {way}"] / speeds[f"sequential, {way}"]
+        for way, batches in ways.items()
+        if batches
+    }
+    alone, together = speeds["sequential, one program at a time"], speeds["parallel, many programs at once"]
     return {
-        "questions": len(test),
+        "programs": len(chosen),
+        "branching": int(branches.sum()),
         "questions_per_second": speeds,
-        "times_faster": {
-            "parallel than sequential, one program at a time": speeds[f"parallel, {alone}"] / base,
-            "parallel than sequential, many programs at once": speeds[f"parallel, {together}"]
-            / speeds[f"sequential, {together}"],
-            "parallel in all programs than one routine at a time": speeds[f"parallel, {together}"] / base,
-        },
+        "times_faster": {**faster, "parallel in many programs than one routine at a time": together / alone},
         "largest_difference": _difference(model, many),
         "steps": {"sequential": _mean_steps(many, False), "parallel": _mean_steps(many, True)},
     }
