@@ -30,7 +30,7 @@ PAPER = {
 }
 """The paper's ablation table: accuracy on the validation split of GQA, which is other data."""
 MEASURES = ("accuracy", "binary", "open", "consistency", "plausibility", "validity", "distribution")
-KEPT = ("command", "commit", "machine", "target", "data", "seed", "settings", "samples", "minutes", "curve")
+KEPT = ("command", "commit", "machine", "target", "train", "data", "seed", "settings", "samples", "minutes", "curve")
 
 
 def measure(options: Evaluate) -> int:

@@ -47,6 +47,8 @@ class Train:
     """visual: folder with an index and features; left out, the embedded world, made in out/visual at need."""
     features: Path | None = None
     """visual: folder or file of the pictures' features, if it is not the folder `objects` in the data."""
+    train_set: str | None = None
+    """visual: set of questions to learn from, as train_all; left out, train_balanced."""
     word_width: int | None = None
     """visual: d_m, an eighth of the width d; left out, 16 (plus), 256 as in the paper (paper; for GPUs)."""
     resume: bool = False
@@ -117,8 +119,8 @@ class Train:
             raise DataError("--held-out is from 1 to 3999: train has 4,000 programs")
         if self.target == "partial":
             raise DataError("--target partial: the targets of minecraft are dense, reward and progress")
-        if any(option is not None for option in (self.data, self.features, self.word_width)):
-            raise DataError("--data, --features and --word-width are for visual")
+        if any(option is not None for option in (self.data, self.features, self.train_set, self.word_width)):
+            raise DataError("--data, --features, --train-set and --word-width are for visual")
         task = WorldTask(self.target, self.held_out, self.without)
         return task, minecraft_config(self.model, **dataclasses.asdict(self.parts))
 
@@ -133,6 +135,6 @@ class Train:
         if self.word_width is not None and not 1 <= self.word_width <= 1024:
             raise DataError(f"--word-width {self.word_width}: it is from 1 to 1024")
         self.settings.check(self.processes)
-        task = VisualTask(self.data or ready_world(), self.target, self.features)
+        task = VisualTask(self.data or ready_world(), self.target, self.features, self.train_set)
         parts = dataclasses.asdict(self.parts)
         return task, task.config(self.model, word_width=self.word_width, **parts)

@@ -68,6 +68,8 @@ class VisualTask:
     target: Target = "dense"
     features: Path | None = None
     """Where the features are, if not in the folder."""
+    train: str | None = None
+    """The set of questions to learn from; left out, the first of TRAIN that is there."""
     held_out: int = 2000
     """So many questions of the validation split are evaluated on."""
 
@@ -75,7 +77,7 @@ class VisualTask:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Other processes open the files themselves."""
-        return VisualTask, (self.folder, self.target, self.features, self.held_out)
+        return VisualTask, (self.folder, self.target, self.features, self.train, self.held_out)
 
     def check(self) -> None:
         if self.target not in ("dense", "partial"):
@@ -83,8 +85,12 @@ class VisualTask:
         data = self._data
         if self.target == "dense" and not data.index.scene_ids:
             raise DataError(f"{data.index.folder}: there are no scene graphs for --target dense; take partial")
-        data.first_of(TRAIN)
+        data.first_of(self._train)
         data.first_of(HELD_OUT)
+
+    @property
+    def _train(self) -> tuple[str, ...]:
+        return TRAIN if self.train is None else (self.train,)
 
     @cached_property
     def _data(self) -> VisualData:
@@ -105,7 +111,7 @@ class VisualTask:
     def learner(
         self, model: Executor, settings: VisualSettings, seed: int, share: Share = (0, 1), agree: Agree = alone
     ) -> Learner[Any]:
-        data = self._data.questions(self._data.first_of(TRAIN))
+        data = self._data.questions(self._data.first_of(self._train))
         return VisualTraining(model, data, settings, seed, share, agree, dense=self.target == "dense")
 
     def examine(self, model: Executor) -> Standing:
@@ -116,7 +122,8 @@ class VisualTask:
         """The data are known by what the index says of its files, wherever they lie."""
         files = json.dumps(self._data.index.header["files"], sort_keys=True)
         digest = hashlib.sha256(files.encode("utf-8")).hexdigest()
-        return {"target": self.target, "held_out": self.held_out, "data": digest[:16]}
+        train = self._data.first_of(self._train)
+        return {"target": self.target, "train": train, "held_out": self.held_out, "data": digest[:16]}
 
     def knows(self) -> dict[str, Any]:
         return self._data.vocabulary.as_dict()
