@@ -3,6 +3,7 @@
     import gymnasium, program_guided
     environment = gymnasium.make("ProgramGuided/Minecraft-v0")
     executor = program_guided.load("minecraft")
+    reasoner = program_guided.load("visual")
 
 Importing this registers the environments and nothing more; the rest is imported where it is used.
 """
@@ -15,14 +16,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from program_guided.learning.agent import ExecutorAgent
+    from program_guided.learning.reasoner import Reasoner
 
 __all__ = ["__version__", "load"]
 
 __version__ = "0.1.0"
 
 
-def load(name: str | Path = "minecraft") -> ExecutorAgent:
+def load(name: str | Path = "minecraft") -> ExecutorAgent | Reasoner:
     """A trained executor: one that ships, by its name, or one from a folder that `proto train` wrote."""
+    from program_guided.learning.checkpoint import domain_of
+
+    if domain_of(name) == "visual":
+        from program_guided.learning.reasoner import Reasoner
+
+        return Reasoner.from_pretrained(name)
     from program_guided.learning.agent import ExecutorAgent
 
     return ExecutorAgent.from_pretrained(name)

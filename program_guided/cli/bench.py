@@ -17,29 +17,34 @@ __all__ = ["Bench"]
 class Bench:
     """Measure speed, beside peers in the same run (they come with the extra `bench`)."""
 
-    what: tyro.conf.Positional[Literal["world", "executor", "learn"]]
+    what: tyro.conf.Positional[Literal["world", "executor", "learn", "visual"]]
     """world: the 2D Minecraft world on one core, beside MiniGrid and EnvPool. executor: the network on one core, by
     program length, against its plain forms and beside torch's decoder. learn: learning from reward on all cores,
-    beside Stable-Baselines3."""
+    beside Stable-Baselines3. visual: reasoning about pictures on one core, in parallel or one routine at a time."""
     seconds: float = 3.0
     """How long each measurement runs."""
     batch: int = 1024
     """world: worlds stepped at once."""
     memory_steps: int = 100_000_000
     """world: steps over which memory must stay flat."""
+    data: OptionalPath = None
+    """visual: folder with an index and features; left out, the embedded world, made in out/visual at need."""
     json: Flag = False
     """Print the figures as JSON."""
     save: OptionalPath = None
     """Write the figures to this file too."""
 
     def run(self) -> int:
-        from program_guided.benchmarks import executor, learn, world
+        from program_guided.benchmarks import executor, learn, visual, world
+        from program_guided.cli.visual_world import ready_world
 
         if not (self.seconds > 0 and self.batch >= 1 and self.memory_steps >= 0):
             raise DataError("--seconds must be more than 0, --batch at least 1, --memory-steps at least 0")
-        show = {"world": world, "executor": executor, "learn": learn}[self.what].print_figures
+        show = {"world": world, "executor": executor, "learn": learn, "visual": visual}[self.what].print_figures
         if self.what == "world":
             figures = world.measure(self.seconds, self.batch, self.memory_steps)
+        elif self.what == "visual":
+            figures = visual.measure(self.seconds, self.data or ready_world())
         else:
             figures = (executor if self.what == "executor" else learn).measure(self.seconds)
         if self.save is not None:

@@ -26,6 +26,8 @@ PAPER = {
 }
 """ProTo by its training target, in the paper's table."""
 PAPER_SIDES = (5, 8)
+SPLITS = ("standard", "longer", "complex")
+"""On what is measured, if nothing else is said."""
 LONG_PROGRAMS = 100
 """Programs made for --tokens."""
 
@@ -34,11 +36,15 @@ LONG_PROGRAMS = 100
 class Evaluate:
     """Measure how many programs of the fixed splits agents finish."""
 
-    agent: tyro.conf.Positional[tuple[str, ...]] = ("minecraft",)
-    """Whom to measure: checkpoints (folders that 'proto train' wrote, or minecraft, which ships), planner, random.
-    Several are shown side by side; checkpoints that differ in their seed only are averaged too."""
-    split: tuple[str, ...] = ("standard", "longer", "complex")
-    """Which splits: train, test (or standard), longer, complex, test-complex, or all."""
+    agent: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Whom to measure: checkpoints (folders that 'proto train' wrote, or minecraft, which ships and is meant if none is
+    named), planner, random. Several are shown side by side; checkpoints that differ in their seed only are averaged
+    too."""
+    task: Literal["minecraft", "visual"] = "minecraft"
+    """visual: answers to questions about pictures, by the release's measures."""
+    split: tuple[str, ...] = SPLITS
+    """Which splits: train, test (or standard), longer, complex, test-complex, or all. visual: as test, which is meant
+    if none is said, or val."""
     tokens: OptionalNumber = None
     """Instead of splits: 100 programs of about this many tokens."""
     unseen: OptionalText = None
@@ -62,16 +68,29 @@ class Evaluate:
     """Draw held-out completion along the checkpoints' trainings to this PNG file."""
     against: Literal["time", "steps"] = "time"
     """What the figure is drawn against."""
+    data: OptionalPath = None
+    """visual: folder with an index and features; left out, the embedded world, made in out/visual at need."""
+    features: OptionalPath = None
+    """visual: folder or file of the pictures' features, if it is not the folder `objects` in the data."""
+    sheet: OptionalPath = None
+    """visual: draw how the first checkpoint reasons about some questions, to this PNG file."""
+    shown: int = 6
+    """visual: how many questions are drawn."""
 
     def run(self) -> int:
+        if self.task == "visual":
+            from program_guided.cli.evaluate_visual import measure
+
+            return measure(self)
         from program_guided.learning.evaluation import evaluate
         from program_guided.tasks.minecraft.agents import AGENTS
 
-        if not self.split or not self.agent or self.worlds < 1:
-            raise DataError("nothing to measure: name at least one split, one agent and one world")
+        agents = self.agent or ("minecraft",)
+        if not self.split or self.worlds < 1:
+            raise DataError("nothing to measure: name at least one split and one world")
         if self.unseen is not None and self.tokens is not None:
             raise DataError("--unseen is measured on splits, not on programs made for --tokens; leave one of them out")
-        if self.figure is not None and not set(self.agent) - set(AGENTS):
+        if self.figure is not None and not set(agents) - set(AGENTS):
             raise DataError("--figure: only checkpoints have a training to draw")
         for path, suffix in ((self.save, ".json"), (self.figure, ".png")):
             if path is not None:
@@ -79,13 +98,13 @@ class Evaluate:
                     raise DataError(f"{path}: the file's name must end with {suffix}")
                 check_writable(path)
         splits = self._splits()
-        for name in self.agent:
+        for name in agents:
             self._named(name)  # a checkpoint that cannot be read is told before anything is measured
         settings: dict[str, Any] = {"worlds": self.worlds, "sides": self.sides}
         told = {"seed": self.seed, "sample": self.sample, "unseen": self.unseen, **settings}
         figures: dict[str, Any] = {**told, "agents": {}}
         with _Waiting(not self.json) as waiting:
-            for name in self.agent:
+            for name in agents:
                 found: dict[str, Any] = {}
                 for split, entries in splits.items():
                     waiting.say(f"{name} on {split}")

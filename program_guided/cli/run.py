@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import tyro
 
-from program_guided.cli.output import Flag, OptionalPath, counted, print_json
+from program_guided.cli.output import Flag, OptionalPath, OptionalText, counted, print_json
 from program_guided.errors import DataError
 from program_guided.files import make_folder_of
 
@@ -22,13 +22,15 @@ __all__ = ["Run", "named_agent", "prepare"]
 
 @dataclass(frozen=True)
 class Run:
-    """Carry out a program in a world, animated."""
+    """Carry out a program in a world, animated; or answer one about a picture."""
 
     program: tyro.conf.Positional[Path]
     """File that holds the program."""
-    agent: str = "minecraft"
-    """Who carries it out: a learned executor (minecraft, which ships, or a folder that 'proto train' wrote), planner
-    (the oracle) or random."""
+    task: Literal["minecraft", "visual"] = "minecraft"
+    """visual: about a scene of the embedded world, beside the oracle's results."""
+    agent: OptionalText = None
+    """Who carries it out: a learned executor (minecraft or visual, which ship, or a folder that 'proto train' wrote);
+    in minecraft also planner (the oracle) or random. Left out, the one that ships."""
     seed: int = 0
     """Seed of the world, and of chance."""
     map: OptionalPath = None
@@ -38,7 +40,7 @@ class Run:
     gif: OptionalPath = None
     """Write the animation to this file."""
     png: OptionalPath = None
-    """Write the last moment to this file."""
+    """Write the last moment to this file; visual: the picture of reasoning."""
     delay: float = 0.15
     """Seconds between steps in the terminal."""
     json: Flag = False
@@ -49,8 +51,13 @@ class Run:
         from program_guided.tasks.minecraft.snapshots import execution
 
         self._check()
+        if self.task == "visual":
+            from program_guided.cli.run_visual import answer
+
+            return answer(self)
+        agent = self.agent or "minecraft"
         batch = prepare(self.program, self.seed, self.map, self.inventory)
-        moments = list(execution(batch, named_agent(self.agent, self.seed)))
+        moments = list(execution(batch, named_agent(agent, self.seed)))
         last = moments[-1]
         self._draw(moments)
         if self.json:
@@ -61,7 +68,7 @@ class Run:
 
             animate(moments, self.delay)
             stopped = last.message if last.outcome == "running" else last.outcome
-            print(f"{self.agent}: {stopped} after {counted(last.time, 'step')}")
+            print(f"{agent}: {stopped} after {counted(last.time, 'step')}")
             written = [str(path) for path in (self.gif, self.png) if path is not None]
             if written:
                 print("wrote", " and ".join(written))

@@ -6,14 +6,18 @@ import dataclasses
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import tyro
 
-from program_guided.cli.output import Flag, OptionalPath, provenance
+from program_guided.cli.output import Flag, OptionalNumber, OptionalPath, OptionalText, provenance
 from program_guided.errors import DataError
 from program_guided.learning.settings import RECIPES, Settings, Target
 from program_guided.models.config import Form, Parts
+
+if TYPE_CHECKING:
+    from program_guided.learning.tasks import Task
+    from program_guided.models.config import ExecutorConfig
 
 __all__ = ["Train"]
 
@@ -27,17 +31,26 @@ class Train:
     Options that belong to a target and a model are shown with these: proto train minecraft --target reward --help
     """
 
-    task: tyro.conf.Positional[Literal["minecraft"]]
+    task: tyro.conf.Positional[Literal["minecraft", "visual"]]
     """What to learn."""
     target: Target = "dense"
     """dense: the planner's actions are the targets (L_D). reward: +1 when the program is finished, nothing else (L_R).
-    progress: +1 for every routine that is finished."""
+    progress: +1 for every routine that is finished. visual: dense: the oracle's results of all routines; partial: the
+    answer alone (L_P)."""
     model: Form = "plus"
     """plus: the best there is here. paper: as close to the paper as works."""
     seed: int = 0
     """Seed of the weights, the worlds and chance."""
     out: OptionalPath = None
     """Folder of the run; out/TASK-TARGET-MODEL-SEED if left out."""
+    data: OptionalPath = None
+    """visual: folder with an index and features; left out, the embedded world, made in out/visual at need."""
+    features: OptionalPath = None
+    """visual: folder or file of the pictures' features, if it is not the folder `objects` in the data."""
+    train_set: OptionalText = None
+    """visual: set of questions to learn from, as train_all; left out, train_balanced."""
+    word_width: OptionalNumber = None
+    """visual: d_m, an eighth of the width d; left out, 16 (plus), 256 as in the paper (paper; for GPUs)."""
     start: OptionalPath = None
     """A checkpoint to begin with, instead of weights that are drawn by chance."""
     resume: Flag = False
@@ -47,38 +60,36 @@ class Train:
     accelerator: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
     """Where tensors live."""
     held_out: int = 200
-    """Programs of train that are not trained on, but evaluated on."""
+    """minecraft: programs of train that are not trained on, but evaluated on."""
     without: tuple[str, ...] = ()
-    """Leave out the programs that contain one of these routines, like "mine(gold)" or "is_there[river]"."""
+    """minecraft: leave out the programs that contain one of these routines, like "mine(gold)" or "is_there[river]"."""
     parts: tyro.conf.OmitArgPrefixes[Parts] = field(default_factory=Parts)
     settings: tyro.conf.OmitArgPrefixes[Settings] = RECIPES["minecraft", "dense", "plus"]
 
     @classmethod
     def default(cls, arguments: list[str]) -> Train:
         """What is done unless the arguments say more than a target and a model."""
+        task = "visual" if "visual" in arguments else "minecraft"
         chosen = {"target": "dense", "model": "plus"}
         for name in chosen:
             for i, argument in enumerate(arguments):
                 flag, _, value = argument.partition("=")
                 if flag == f"--{name}":
                     chosen[name] = value or next(iter(arguments[i + 1 :]), "")
-        recipe = RECIPES.get(("minecraft", chosen["target"], chosen["model"]), RECIPES["minecraft", "dense", "plus"])
+        recipe = RECIPES.get((task, chosen["target"], chosen["model"]), RECIPES[task, "dense", "plus"])
         return cls(tyro.MISSING, settings=recipe)
 
     def run(self) -> int:
-        from program_guided.learning.execution import minecraft_config
         from program_guided.learning.progress import ProgressBar
-        from program_guided.learning.tasks import WorldTask
         from program_guided.learning.training import STATE, Job, train
 
-        if not 1 <= self.held_out < 4000:
-            raise DataError("--held-out is from 1 to 3999: train has 4,000 programs")
         folder = self.out or Path("out") / f"{self.task}-{self.target}-{self.model}-{self.seed}"
+        task, config = self._visual() if self.task == "visual" else self._minecraft()
         job = Job(
-            minecraft_config(self.model, **dataclasses.asdict(self.parts)),
+            config,
             self.settings,
             folder,
-            task=WorldTask(self.target, self.held_out, self.without),
+            task=task,
             seed=self.seed,
             processes=self.processes,
             accelerator=self.accelerator,
@@ -98,5 +109,35 @@ class Train:
             print("interrupted;", RESUMABLE.format(folder) if resumable else "no state had been saved yet")
             return 130
         if first:
-            print(f"wrote {folder}; next: proto evaluate {folder}    proto run examples/bridge.prg --agent {folder}")
+            example, option = ("bag_wine", " --task visual") if self.task == "visual" else ("bridge", "")
+            run = f"proto run examples/{example}.prg{option} --agent {folder}"
+            print(f"wrote {folder}; next: proto evaluate {folder}{option}    {run}")
         return 0
+
+    def _minecraft(self) -> tuple[Task, ExecutorConfig]:
+        from program_guided.learning.execution import minecraft_config
+        from program_guided.learning.tasks import WorldTask
+
+        if not 1 <= self.held_out < 4000:
+            raise DataError("--held-out is from 1 to 3999: train has 4,000 programs")
+        if self.target == "partial":
+            raise DataError("--target partial: the targets of minecraft are dense, reward and progress")
+        if any(option is not None for option in (self.data, self.features, self.train_set, self.word_width)):
+            raise DataError("--data, --features, --train-set and --word-width are for visual")
+        task = WorldTask(self.target, self.held_out, self.without)
+        return task, minecraft_config(self.model, **dataclasses.asdict(self.parts))
+
+    def _visual(self) -> tuple[Task, ExecutorConfig]:
+        from program_guided.cli.visual_world import ready_world
+        from program_guided.learning.visual_task import VisualTask
+
+        if self.without:
+            raise DataError("--without is for minecraft")
+        if self.target not in ("dense", "partial"):
+            raise DataError(f"--target {self.target}: the targets of visual are dense and partial")
+        if self.word_width is not None and not 1 <= self.word_width <= 1024:
+            raise DataError(f"--word-width {self.word_width}: it is from 1 to 1024")
+        self.settings.check(self.processes)
+        task = VisualTask(self.data or ready_world(), self.target, self.features, self.train_set)
+        parts = dataclasses.asdict(self.parts)
+        return task, task.config(self.model, word_width=self.word_width, **parts)

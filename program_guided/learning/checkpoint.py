@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from program_guided.tasks.minecraft.domain import DOMAIN
 __all__ = [
     "CONFIG",
     "SHIPPED",
+    "domain_of",
     "find",
     "from_pretrained",
     "read_tensors",
@@ -52,14 +53,16 @@ def save_pretrained(
     folder: Path | str,
     training: Mapping[str, Any] | None = None,
     domain: Domain = DOMAIN,
+    knows: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a checkpoint; `training` tells how it came to be."""
+    """Write a checkpoint; `training` tells how it came to be, `knows` what it needs besides its weights."""
     folder = Path(folder)
     config = {
         "format": FORMAT,
         "program_guided": __version__,
         "domain": {"name": domain.name, "version": domain.version},
         "executor": model.config.as_dict(),
+        **({"knows": dict(knows)} if knows else {}),
         "training": dict(training or {}),
     }
     write_tensors(folder / WEIGHTS, model.state_dict(), {"format": "pt"})
@@ -81,11 +84,18 @@ def find(name: Path | str) -> Path:
     )
 
 
-def from_pretrained(name: Path | str) -> tuple[Executor, dict[str, Any]]:
-    """The executor of a checkpoint, and what its `config.json` says."""
+def from_pretrained(
+    name: Path | str,
+    domain: Domain = DOMAIN,
+    make: Callable[[ExecutorConfig, Any], Executor] = lambda config, knows: build(config),
+) -> tuple[Executor, dict[str, Any]]:
+    """The executor of a checkpoint, and what its `config.json` says; `make` builds it from both its parts."""
     folder = find(name)
-    config = _read_config(folder / CONFIG)
-    model = build(_executor_config(folder / CONFIG, config))
+    config = _read_config(folder / CONFIG, domain)
+    try:
+        model = make(_executor_config(folder / CONFIG, config), config.get("knows"))
+    except (KeyError, TypeError, ValueError):
+        raise DataError(f"{folder / CONFIG}: 'knows' is not what an executor of this domain needs to know") from None
     tensors, _ = read_tensors(folder / WEIGHTS)
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
@@ -109,21 +119,32 @@ def start_from(name: Path | str, model: Executor) -> None:
         raise DataError(f"--start {name}: {problem}") from None
 
 
-def _read_config(path: Path) -> dict[str, Any]:
+def domain_of(name: Path | str) -> str:
+    """The name of the domain that a checkpoint is made for."""
+    path = find(name) / CONFIG
+    return str(_read(path)["domain"]["name"])
+
+
+def _read(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(path.read_text("utf-8"))
-        version, domain = config["format"], config["domain"]
-        name, domain_version = domain["name"], domain["version"]
+        _ = config["format"], config["domain"]["name"], config["domain"]["version"]
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError):
         raise DataError(f"{path}: is damaged, or not a checkpoint of program_guided") from None
+    return config
+
+
+def _read_config(path: Path, domain: Domain) -> dict[str, Any]:
+    config = _read(path)
+    version, name, domain_version = config["format"], config["domain"]["name"], config["domain"]["version"]
     if version != FORMAT:
         raise DataError(f"{path}: a checkpoint of format {version}, this version reads {FORMAT}; train it again")
-    if (name, domain_version) != (DOMAIN.name, DOMAIN.version):
+    if (name, domain_version) != (domain.name, domain.version):
         raise DataError(
-            f"{path}: made for version {domain_version} of the domain '{name}', this is version {DOMAIN.version} of "
-            f"'{DOMAIN.name}'; train it again"
+            f"{path}: made for version {domain_version} of the domain '{name}', this is version {domain.version} of "
+            f"'{domain.name}'; train it again"
         )
     return config
 

@@ -1,6 +1,7 @@
 """Visual questions as tensors: programs from an index, objects from the features' files, targets from the oracle.
 
-    data = Questions(Index.open(folder / "index"), "train_balanced", ObjectFeatures(folder / "objects"))
+    index, features = Index.open(folder / "index"), ObjectFeatures(folder / "objects")
+    data = Questions(index, "train_balanced", features, Vocabulary.of(index, features))
     examples = data.examples(numbers, dense=True)
     examples.pictures, examples.programs, examples.objects, examples.answers
 
@@ -10,35 +11,90 @@ Pictures are kept in memory as long as there is room; targets are computed when 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from program_guided.language.syntax import Program
-from program_guided.learning.reasoning import Programs
+from program_guided.language.syntax import Call, Program
+from program_guided.learning.reasoning import RESULTS, Programs
 from program_guided.models.objects import Pictures
-from program_guided.tasks.visual.domain import DOMAIN
-from program_guided.tasks.visual.features import MOST_DETECTED, Detected, ObjectFeatures
-from program_guided.tasks.visual.index import Index
+from program_guided.tasks.visual.assembly import UNKNOWN_WORD
+from program_guided.tasks.visual.domain import DOMAIN, routine_words
+from program_guided.tasks.visual.features import Detected, ObjectFeatures
+from program_guided.tasks.visual.index import WIDTH, Index
 from program_guided.tasks.visual.oracle import execute
 from program_guided.tasks.visual.targets import DenseTargets, dense_targets
 
-__all__ = ["NO_TARGET", "Examples", "Questions"]
+__all__ = ["NO_TARGET", "WORDS", "Examples", "Questions", "Vocabulary", "moved", "pictures_of", "programs_of"]
+
+T = TypeVar("T")
 
 NO_TARGET = -1
+WORDS = 8
+"""L of the paper; a routine has at most `WIDTH` words here."""
+TRUTHS = {"no": 0, "yes": 1}
+"""What a Boolean is called as an answer."""
+TYPES = np.array([*(RESULTS.index(operation.output) for operation in DOMAIN.operations), -1])
+"""Result type of every operation, -1 of none."""
 MOST_KEPT = 2_000_000_000
 """Bytes of features that are kept in memory."""
+MOST_TARGETS = 200_000
+"""Questions whose targets are kept in memory."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What an executor can be told and can say; it goes with the weights."""
+
+    words: tuple[str, ...]
+    answers: tuple[str, ...]
+    numbers: int
+    """Length of an object's vector."""
+
+    @classmethod
+    def of(cls, index: Index, features: ObjectFeatures) -> Vocabulary:
+        """What train says, and how objects are described."""
+        numbers = features.read(features.image_ids[0], 1).features.shape[1]
+        return cls(tuple(index.words[: index.known_words]), tuple(index.answers[: index.known_answers]), numbers)
+
+    @classmethod
+    def read(cls, record: Any) -> Vocabulary:
+        """What `as_dict` gave; KeyError, TypeError or ValueError if it is something else."""
+        words, answers = (tuple(map(str, record[name])) for name in ("words", "answers"))
+        return cls(words, answers, int(record["numbers"]))
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def encode(self, routines: Sequence[Call]) -> Programs:
+        """One program, about the first picture."""
+        words, parents = np.zeros((1, len(routines), WIDTH), np.int64), np.full((1, len(routines), 2), -1)
+        for row, call in enumerate(routines):
+            said = [self.word_numbers.get(word, UNKNOWN_WORD) for word in routine_words(call)]
+            words[0, row, : len(said)], parents[0, row, : len(call.inputs)] = said, call.inputs
+        return programs_of(words, parents, np.ones(parents.shape[:2], np.bool_), np.zeros(1))
+
+    @cached_property
+    def word_numbers(self) -> dict[str, int]:
+        return {word: number for number, word in enumerate(self.words)}
+
+    @cached_property
+    def answer_numbers(self) -> dict[str, int]:
+        return {answer: number for number, answer in enumerate(self.answers)}
 
 
 @dataclass(frozen=True)
 class Examples:
     """Questions, what they are about, and what is known of the results of their routines."""
 
-    numbers: NDArray[np.int64]
+    operations: NDArray[np.integer]
+    """(batch, routines) rows of the domain, -1 for no routine"""
     pictures: Pictures
     programs: Programs
     types: Tensor
@@ -56,16 +112,15 @@ class Examples:
 class Questions:
     """A set of questions of an index, with the features of their pictures."""
 
-    def __init__(self, index: Index, name: str, features: ObjectFeatures, most: int = MOST_DETECTED) -> None:
-        self.index, self.set, self._features, self._most = index, index.questions(name), features, most
+    def __init__(self, index: Index, name: str, features: ObjectFeatures, vocabulary: Vocabulary) -> None:
+        self.index, self.set, self._features, self.vocabulary = index, index.questions(name), features, vocabulary
         self._kept: OrderedDict[int, Detected] = OrderedDict()
         self._kept_bytes = 0
         self._targets: dict[int, DenseTargets] = {}
-        outputs = [{"Objects": 0, "Boolean": 1, "Answer": 2}[operation.output] for operation in DOMAIN.operations]
-        self._types = np.array([*outputs, -1])
-        answers = index.answers[: index.known_answers]
-        self._yes, self._no = ("yes", "no")
-        self._answers = {answer: number for number, answer in enumerate(answers)}
+        words, answers = vocabulary.word_numbers, vocabulary.answer_numbers
+        self._words = np.array([words.get(word, UNKNOWN_WORD) for word in index.words])
+        self._truths = np.array([*(TRUTHS.get(answer, NO_TARGET) for answer in index.answers), NO_TARGET])
+        self._answers = np.array([*(answers.get(answer, NO_TARGET) for answer in index.answers), NO_TARGET])
 
     def __len__(self) -> int:
         return len(self.set)
@@ -78,38 +133,27 @@ class Questions:
         starts = np.flatnonzero(np.diff(images[order], prepend=-1))
         return order, np.append(starts, len(order))
 
-    def answer(self, number: int) -> str:
-        """The word of an answer's number."""
-        return self.index.answers[number]
-
     def examples(self, numbers: NDArray[np.int64], dense: bool = True) -> Examples:
         """Some questions; with `dense` also what the oracle knows of their routines."""
         batch = self.set.batch(numbers)
         images, of = np.unique(batch.images, return_inverse=True)
         found = [self._detected(int(image)) for image in images]
-        pictures = _pictures(found)
+        pictures = pictures_of(found)
         shape = batch.operations.shape
         objects = np.zeros((*shape, pictures.exists.shape[1] + 1), np.float32)
         booleans, answers = np.full(shape, NO_TARGET, np.int64), np.full(shape, NO_TARGET, np.int64)
         last = batch.lengths.astype(np.int64) - 1
         rows = np.arange(len(numbers))
-        types = self._types[batch.operations]
+        types = TYPES[batch.operations]
         if dense:
             for row, number in enumerate(numbers):
                 self._fill(row, int(number), found[of[row]], types, objects, booleans, answers)
-        known = np.where(batch.answers < self.index.known_answers, batch.answers, NO_TARGET)
-        is_yes = known == self._answers.get(self._yes, NO_TARGET - 1)
         ends_in_boolean = types[rows, last] == 1
-        booleans[rows, last] = np.where(ends_in_boolean, is_yes, NO_TARGET)
-        answers[rows, last] = np.where(ends_in_boolean, NO_TARGET, known)
-        programs = Programs(
-            torch.from_numpy(batch.words.astype(np.int64)),
-            torch.from_numpy(batch.parents.astype(np.int64)),
-            torch.from_numpy(batch.operations >= 0),
-            torch.from_numpy(of),
-        )
+        booleans[rows, last] = np.where(ends_in_boolean, self._truths[batch.answers], NO_TARGET)
+        answers[rows, last] = np.where(ends_in_boolean, NO_TARGET, self._answers[batch.answers])
+        programs = programs_of(self._words[batch.words], batch.parents, batch.operations >= 0, of)
         targets = (torch.from_numpy(each) for each in (types, last, objects, booleans, answers))
-        return Examples(np.asarray(numbers), pictures, programs, *targets)
+        return Examples(batch.operations, pictures, programs, *targets)
 
     def _fill(
         self,
@@ -126,7 +170,9 @@ class Questions:
         if targets is None:
             scene = self.index.scene(self.index.images[int(self.set.columns["image"][number])])
             results = execute(Program(self.set.program(number)), scene)
-            targets = self._targets[number] = dense_targets(results, scene, detected.boxes)
+            targets = dense_targets(results, scene, detected.boxes)
+            if len(self._targets) < MOST_TARGETS:
+                self._targets[number] = targets
         for routine in np.flatnonzero(targets.supervised):
             kind = types[row, routine]
             if kind == 0:
@@ -135,14 +181,15 @@ class Questions:
             elif kind == 1:
                 booleans[row, routine] = targets.booleans[routine]
             else:
-                answers[row, routine] = self._answers.get(str(targets.answers[routine]), NO_TARGET)
+                answer = str(targets.answers[routine])
+                answers[row, routine] = self.vocabulary.answer_numbers.get(answer, NO_TARGET)
 
     def _detected(self, image: int) -> Detected:
         """A picture's objects; the ones that were used least lately are forgotten when there is no room."""
         if image in self._kept:
             self._kept.move_to_end(image)
             return self._kept[image]
-        found = self._features.read(self.index.images[image], self._most)
+        found = self._features.read(self.index.images[image])
         self._kept[image] = found
         self._kept_bytes += found.features.nbytes
         while self._kept_bytes > MOST_KEPT:
@@ -151,8 +198,27 @@ class Questions:
         return found
 
 
-def _pictures(found: list[Detected]) -> Pictures:
-    most = max(1, *(len(each.boxes) for each in found))
+def moved(parts: T, device: torch.device) -> T:
+    """A dataclass of tensors, on a device."""
+    if not is_dataclass(parts) or device.type == "cpu":
+        return parts
+    changes = {each.name: getattr(parts, each.name) for each in fields(parts)}
+    changes = {
+        name: part.to(device) if isinstance(part, Tensor) else moved(part, device) for name, part in changes.items()
+    }
+    return replace(parts, **changes)  # type: ignore[type-var]
+
+
+def programs_of(words: NDArray[Any], parents: NDArray[Any], exists: NDArray[Any], of: NDArray[Any]) -> Programs:
+    """Programs as tensors; words (batch, routines, WIDTH), parents (batch, routines, 2)."""
+    padded = np.pad(words, ((0, 0), (0, 0), (0, WORDS - WIDTH)))
+    arrays = (padded.astype(np.int64), parents.astype(np.int64), exists, of.astype(np.int64))
+    return Programs(*map(torch.from_numpy, arrays))
+
+
+def pictures_of(found: Sequence[Detected]) -> Pictures:
+    """Pictures as tensors, boxes as shares of their sides."""
+    most = max([1, *(len(each.boxes) for each in found)])
     numbers = found[0].features.shape[1]
     features = np.zeros((len(found), most, numbers), np.float32)
     boxes = np.zeros((len(found), most, 4), np.float32)

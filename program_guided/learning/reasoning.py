@@ -11,23 +11,31 @@ program takes as many steps as it is deep; else (Algorithm 1) as many as it has 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from program_guided.models.attention import Watch
-from program_guided.models.config import ExecutorConfig
+from program_guided.models.config import ExecutorConfig, Form
 from program_guided.models.executor import POINTED, Executor
 from program_guided.models.objects import ObjectReader, PairReader, Scene
 
-__all__ = ["RESULTS", "Programs", "build_visual", "carry_out"]
+__all__ = ["RESULTS", "Programs", "build_visual", "carry_out", "visual_config"]
 
 RESULTS = ("Objects", "Boolean", "Answer")
 
 
-def visual_results(answers: int) -> tuple[tuple[str, int], ...]:
-    """Result types and the sizes of their outputs."""
-    return (("Objects", POINTED), ("Boolean", 2), ("Answer", answers))
+def visual_config(
+    form: Form, vocabulary: int, words: int, answers: int, word_width: int | None = None, **settings: int | bool
+) -> ExecutorConfig:
+    """The configuration of an executor for pictures, `paper` with the paper's sizes."""
+    results = (("Objects", POINTED), ("Boolean", 2), ("Answer", answers))
+    word_width = word_width or {"paper": 256, "plus": 16}[form]
+    hidden = words * word_width if form == "paper" else 256
+    sizes: dict[str, Any] = {"vocabulary": vocabulary, "words": words, "word_width": word_width, "hidden": hidden}
+    sizes["heads"] = 8 if form == "paper" else 4
+    return ExecutorConfig(form=form, results=results, **(sizes | settings))
 
 
 def build_visual(config: ExecutorConfig, numbers: int) -> Executor:

@@ -237,9 +237,11 @@ class VisualSettings(Settings):
     """Questions of each update, in all processes together."""
     together: int = 8
     """So many questions of a picture are asked in one update."""
-    rate: float = 1e-3
+    rate: float = 2e-3
     """Learning rate at its height."""
-    dropout: float = 0.0
+    decay: float = 0.1
+    """Weight decay."""
+    dropout: float = 0.2
     """Share of the features that is hidden."""
 
     COUNTS: ClassVar[tuple[str, ...]] = (*Settings.COUNTS, "questions", "together")
@@ -259,7 +261,7 @@ RECIPES: Mapping[tuple[str, str, str], Settings] = {
     ("minecraft", "progress", "paper"): A2CSettings(),
     ("visual", "dense", "plus"): VisualSettings(),
     ("visual", "partial", "plus"): VisualSettings(),
-    ("visual", "dense", "paper"): VisualSettings(rate=1e-4),
-    ("visual", "partial", "paper"): VisualSettings(rate=1e-4),
+    ("visual", "dense", "paper"): VisualSettings(rate=1e-4, decay=0.01, dropout=0.0),
+    ("visual", "partial", "paper"): VisualSettings(rate=1e-4, decay=0.01, dropout=0.0),
 }
 """By task, target and model."""

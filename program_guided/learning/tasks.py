@@ -65,6 +65,9 @@ class Task(Protocol):
     def told(self) -> dict[str, Any]:
         """What must be the same when a training is resumed; JSON."""
 
+    def knows(self) -> dict[str, Any]:
+        """What an executor needs besides its weights, so that it can be used without the data; JSON."""
+
 
 LEARNERS: Mapping[type[Settings], type[Any]] = {
     DenseSettings: DenseTraining,
@@ -121,3 +124,6 @@ class WorldTask:
     def told(self) -> dict[str, Any]:
         programs = [[entry.text, entry.seed] for entry in self.programs or ()]
         return {"target": self.target, "held_out": self.held_out, "without": list(self.without), "programs": programs}
+
+    def knows(self) -> dict[str, Any]:
+        return {}

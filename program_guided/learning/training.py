@@ -225,8 +225,9 @@ class _Run:
             "seconds": self._elapsed(),
             "curve": self.curve,
         }
+        task = self.job.task
         write_tensors(self.job.folder / STATE, tensors, {"numbers": json.dumps(numbers)})
-        save_pretrained(self.training.average, self.job.folder, self._told(), self.job.task.domain)
+        save_pretrained(self.training.average, self.job.folder, self._told(), task.domain, task.knows())
 
     def _told(self) -> dict[str, Any]:
         """What a checkpoint says of its training."""

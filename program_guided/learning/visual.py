@@ -8,6 +8,7 @@ supervision (L_P) of the answer alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,13 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from program_guided.learning.learner import Agree, Learner, Share, alone
-from program_guided.learning.questions import NO_TARGET, Examples, Questions
+from program_guided.learning.questions import NO_TARGET, Examples, Questions, moved
 from program_guided.learning.reasoning import carry_out
 from program_guided.learning.settings import VisualSettings
 from program_guided.models.executor import Executor
-from program_guided.models.objects import Scene
+from program_guided.models.objects import Pictures, Scene
 
-__all__ = ["VisualTraining", "answers_of", "reasoning_loss"]
+__all__ = ["VisualTraining", "reasoning_loss"]
 
 
 def reasoning_loss(model: Executor, scene: Scene, examples: Examples, results: Tensor, dense: bool) -> Tensor:
@@ -57,17 +58,6 @@ def _pointing_loss(scores: Tensor, target: Tensor, exists: Tensor, each_alone: b
     return losses.masked_fill(~there, 0.0).sum() / 4
 
 
-@torch.inference_mode()
-def answers_of(model: Executor, examples: Examples, yes: int, no: int, *, parallel: bool = True) -> Tensor:
-    """(batch,) numbers of the answers."""
-    scene = model.reader.look(examples.pictures)
-    results = carry_out(model, scene, examples.programs, parallel=parallel)
-    rows = results[torch.arange(len(results)), examples.last]
-    kind = examples.types[torch.arange(len(results)), examples.last]
-    said = torch.where(model.decode(rows, "Boolean").argmax(dim=1) == 1, yes, no)
-    return torch.where(kind == 1, said, model.decode(rows, "Answer").argmax(dim=1))
-
-
 class VisualTraining(Learner[VisualSettings]):
     """A turn is one update on questions about some pictures, `together` of each."""
 
@@ -89,11 +79,22 @@ class VisualTraining(Learner[VisualSettings]):
 
     def step(self) -> float:
         examples = self._data.examples(self._draw(), self._dense)
+        examples = replace(examples, pictures=self._hidden(examples.pictures))
+        examples = moved(examples, next(self.model.parameters()).device)
         scene = self.model.reader.look(examples.pictures)
         results = carry_out(self.model, scene, examples.programs)
         loss = self.descend(reasoning_loss(self.model, scene, examples, results, self._dense))
         self.done += 1
         return loss
+
+    def _hidden(self, pictures: Pictures) -> Pictures:
+        """Pictures with some numbers of each feature left out, others larger in their place: single objects cannot
+        be learned by heart."""
+        share = self.settings.dropout
+        if not share:
+            return pictures
+        kept = torch.rand(pictures.features.shape, generator=self.chance) >= share
+        return replace(pictures, features=pictures.features * kept / (1 - share))
 
     def _draw(self) -> np.ndarray:
         """Questions of random pictures."""

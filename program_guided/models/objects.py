@@ -13,6 +13,7 @@ routine have found, since their results can be pointed with (`point`).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -27,6 +28,18 @@ MOST_OBJECTS = 256
 """Objects that can be told apart by their place in the list."""
 LIKE_NOTHING = 0.1
 """Weight of nothing in the mean of the objects that a head has picked."""
+LOUD = 8.0
+"""How much louder a head says whether it has picked any object, than what it looks like."""
+ALIKE = 16
+"""Numbers by which two objects are compared, of each kind."""
+WAVES = (1, 2, 3, 6)
+PLACE = 9 + 4 * len(WAVES)
+"""Numbers that tell where a box is."""
+PAIR = 22
+"""Numbers that tell how two boxes stand to each other."""
+SHARP = 25.0
+MARK = 5.0
+"""Length of the mark of an object in a row of Z, at the beginning."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +59,7 @@ class Scene:
     """Pictures as a reader has looked at them, one for each program once it is said what programs are `about`."""
 
     objects: Tensor
-    """(pictures, objects, width)"""
+    """(pictures, objects, width) what queries are compared with, and are told of"""
     exists: Tensor
     """(pictures, objects)"""
     pairs: Tensor | None = None
@@ -54,30 +67,31 @@ class Scene:
 
     def about(self, of: Tensor) -> Scene:
         """The pictures of these numbers."""
-        return Scene(self.objects[of], self.exists[of], None if self.pairs is None else self.pairs[of])
+        pairs = None if self.pairs is None else self.pairs.index_select(0, of)
+        return Scene(self.objects.index_select(0, of), self.exists.index_select(0, of), pairs)
 
 
 class Objects(nn.Module):
-    """Objects as vectors: what is seen, where, and which one of the list it is."""
+    """Objects as vectors: what is seen, and where."""
 
     def __init__(self, width: int, hidden: int, numbers: int) -> None:
         super().__init__()
-        self.what, self.where = nn.Linear(numbers, width), mlp(9, hidden, width)
+        self.what, self.where = nn.Linear(numbers, width), mlp(PLACE, hidden, width)
         self.norm = nn.LayerNorm(width)
-        self.code: Tensor
-        self.register_buffer("code", sinusoids(MOST_OBJECTS, width), persistent=False)
 
     def forward(self, pictures: Pictures) -> Tensor:
         """(pictures, objects, width)"""
-        seen = self.norm(self.what(pictures.features) + self.where(_shape(pictures.boxes)))
-        return seen + self.code[: seen.shape[1]]
+        seen: Tensor = self.norm(self.what(pictures.features) + self.where(_shape(pictures.boxes)))
+        return seen
 
 
 def _shape(boxes: Tensor) -> Tensor:
-    """(..., 9) edges, centre, sides and area."""
+    """(..., PLACE) edges, centre, sides and area; the centre also as waves, so that thirds of a picture are told
+    apart."""
     low, high = boxes[..., :2], boxes[..., 2:]
-    sides = high - low
-    return torch.cat([boxes, (low + high) / 2, sides, sides.prod(dim=-1, keepdim=True)], dim=-1)
+    sides, centre = high - low, (low + high) / 2
+    angles = torch.cat([math.pi * times * centre for times in WAVES], dim=-1)
+    return torch.cat([boxes, centre, sides, sides.prod(dim=-1, keepdim=True), angles.sin(), angles.cos()], dim=-1)
 
 
 @dataclass(frozen=True)
@@ -85,37 +99,28 @@ class Seen:
     """What a step attends to, for each program of the batch."""
 
     scene: Scene
-    found: Tensor | None = None
-    """(batch, rows, objects, parents) how surely a parent has found an object"""
-    related: Tensor | None = None
-    """(batch, rows, objects, parents * kinds) how an object stands to those that a parent has found"""
-
-
-class Pointer(nn.Module):
-    """Which objects a row of Z means: scores of all of them, and of none."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.row, self.object = nn.Linear(width, width), nn.Linear(width, width)
-        self.none = nn.Linear(width, 1)
-        self.scale = width**-0.5
-
-    def forward(self, rows: Tensor, scene: Scene) -> Tensor:
-        scores = torch.einsum("brd,bnd->brn", self.row(rows), self.object(scene.objects)) * self.scale
-        scores = scores.masked_fill(~scene.exists[:, None], -1e9)
-        return torch.cat([scores, self.none(rows)], dim=2)
+    stands: Tensor | None = None
+    """(batch, rows, objects, parents * (1 + kinds)) how surely a parent has found an object, and how it stands to
+    those that a parent has found"""
 
 
 class ObjectReader(nn.Module):
-    """CrossAtt2 of `paper`: attention over the objects, and over an empty one with `sink`."""
+    """CrossAtt2 of `paper`: attention over the objects, and over an empty one with `sink`.
+
+    An object's vector also says which one of the list it is, so that a row of Z can mean it.
+    """
 
     def __init__(self, width: int, heads: int, blocks: int, numbers: int, hidden: int, sink: bool) -> None:
         super().__init__()
-        self.objects, self.pointer, self.sink = Objects(width, hidden, numbers), Pointer(width), sink
+        self.objects, self.sink = Objects(width, hidden, numbers), sink
         self.attend = nn.ModuleList(nn.MultiheadAttention(width, heads, batch_first=True) for _ in range(blocks))
+        self.row, self.object, self.none = nn.Linear(width, width), nn.Linear(width, width), nn.Linear(width, 1)
+        self.code: Tensor
+        self.register_buffer("code", sinusoids(MOST_OBJECTS, width), persistent=False)
 
     def look(self, pictures: Pictures) -> Scene:
-        return Scene(self.objects(pictures), pictures.exists)
+        objects = self.objects(pictures)
+        return Scene(objects + self.code[: objects.shape[1]], pictures.exists)
 
     def prepare(self, scene: Scene, heard: Tensor, allowed: Tensor) -> Seen:
         return Seen(scene)
@@ -135,71 +140,100 @@ class ObjectReader(nn.Module):
         return result
 
     def point(self, rows: Tensor, scene: Scene) -> Tensor:
-        scores: Tensor = self.pointer(rows, scene)
-        return scores
+        """(batch, rows, objects + 1) scores of the objects that rows mean, the last one for none."""
+        scores = torch.einsum("brd,bnd->brn", self.row(rows), self.object(scene.objects)) * rows.shape[2] ** -0.5
+        return torch.cat([_only(scores, scene), self.none(rows)], dim=2)
 
 
 class PairReader(nn.Module):
     """The reader of `plus`.
 
-    Every head scores every object by what it shows, by whether a parent has found it, and by how it stands to what a
-    parent has found; it then takes the mean of the objects it has picked, and says how sure it is to have picked any.
+    An object is a list of concepts that are true of it, which words are compared with and answers are read from. Every
+    head picks objects, each by itself: those that are such as it asks for, and stand as it asks for to what the
+    parents have found. It tells what the picked ones look like on the whole, how sure it is to have picked any, and how
+    many. What the first head picks is marked in the row of Z, every object by a direction of its own, and pointed at.
     """
 
     def __init__(self, width: int, heads: int, numbers: int, hidden: int, kinds: int = 16, parents: int = 2) -> None:
         super().__init__()
-        self.heads, self.parents, self.kinds = heads, parents, kinds
-        self.objects, self.pointer = Objects(width, hidden, numbers), Pointer(width)
-        self.relate = mlp(14, hidden // 2, kinds)
-        self.shown, self.asked = nn.Linear(width, hidden), nn.Linear(width, hidden)
-        self.stands, self.wanted = nn.Linear(parents * (kinds + 1), hidden), nn.Linear(width, parents * (kinds + 1))
-        self.score = nn.Linear(hidden, heads)
-        self.value, self.join = nn.Linear(width, width), nn.Linear(width + 2 * heads, width)
+        self.heads, self.parents, stands = heads, parents, parents * (2 * kinds + 1)
+        self.objects, self.concepts = Objects(hidden, hidden, numbers), nn.Linear(hidden, hidden)
+        self.relate, self.alike = mlp(PAIR, hidden // 2, kinds), nn.Linear(hidden, kinds * ALIKE)
+        self.asked, self.any = mlp(width, hidden // 2, heads * hidden), nn.Linear(width, heads)
+        self.stands, self.wanted = nn.Linear(stands, hidden // 4), nn.Linear(width, stands)
+        self.context, self.score = nn.Linear(width, hidden // 4), nn.Linear(hidden // 4, heads)
+        self.gate = nn.Linear(width, hidden)
+        self.join = nn.Linear(hidden + 2 * heads, width)
+        self.row, self.none = nn.Linear(width, width), nn.Linear(width, 1)
+        self.mark, self.least = nn.Parameter(torch.tensor(MARK)), nn.Parameter(torch.tensor(-2.0))
+        self.code: Tensor
+        self.register_buffer("code", nn.functional.normalize(sinusoids(MOST_OBJECTS, width)), persistent=False)
+        nn.init.eye_(self.row.weight)
+        nn.init.ones_(self.gate.bias)
+        nn.init.constant_(self.score.bias, 2.0)
 
     def look(self, pictures: Pictures) -> Scene:
-        pairs = self.relate(_stand(pictures.boxes)) * pictures.exists[:, :, None, None]
-        return Scene(self.objects(pictures), pictures.exists, pairs)
+        objects = self.objects(pictures)
+        looks = self.alike(objects).unflatten(2, (-1, ALIKE))
+        alike = torch.einsum("pikd,pjkd->pijk", looks, looks) * ALIKE**-0.5
+        pairs = torch.cat([self.relate(_stand(pictures.boxes)), alike], dim=3).sigmoid()
+        return Scene(nn.functional.gelu(self.concepts(objects)), pictures.exists, pairs)
 
     def prepare(self, scene: Scene, heard: Tensor, allowed: Tensor) -> Seen:
         """heard (batch, rows, parents, width) are the parents' results, where allowed (batch, rows, parents)."""
         batch, rows, parents, _ = heard.shape
-        found = self.pointer(heard.flatten(1, 2), scene)[..., :-1].sigmoid().view(batch, rows, parents, -1)
+        found = self.point(heard.flatten(1, 2), scene)[..., :-1].sigmoid().view(batch, rows, parents, -1)
         found = found * allowed[..., None]
         if parents > self.parents:  # without structure every other routine is heard, as one
             found, parents = found.sum(dim=2, keepdim=True) / allowed.sum(dim=2)[:, :, None, None].clamp(min=1), 1
         found = nn.functional.pad(found, (0, 0, 0, self.parents - parents))
         related = torch.einsum("brpi,bijk->brjpk", found, scene.pairs).flatten(3)
-        return Seen(scene, found.transpose(2, 3), related)
+        return Seen(scene, torch.cat([found.transpose(2, 3), related], dim=3))
 
     def forward(self, query: Tensor, seen: Seen, number: int, watch: Watch | None = None) -> Tensor:
-        assert seen.found is not None
-        assert seen.related is not None
-        batch, width = len(query), query.shape[2]
-        stands = torch.cat([seen.found, seen.related], dim=3) * self.wanted(query)[:, :, None]
-        hidden = self.shown(seen.scene.objects)[:, None] * self.asked(query)[:, :, None] + self.stands(stands)
-        scores = self.score(nn.functional.gelu(hidden)).masked_fill(~seen.scene.exists[:, None, :, None], -1e9)
-        picked = scores.sigmoid().transpose(2, 3)  # (batch, rows, heads, objects)
+        scene = seen.scene
+        assert seen.stands is not None
+        asked = self.asked(query).unflatten(2, (self.heads, -1))
+        such = torch.einsum("brhk,bnk->brhn", asked, scene.objects) * asked.shape[3] ** -0.5
+        stands = self.stands(seen.stands * self.wanted(query)[:, :, None]) + self.context(query)[:, :, None]
+        so = self.score(nn.functional.gelu(stands)).transpose(2, 3)
+        picked = _only(such + self.any(query)[..., None], scene).sigmoid() * so.sigmoid()
         if watch is not None:
             watch[f"objects {number}"] = picked.detach()
-        values = self.value(seen.scene.objects).view(batch, 1, -1, self.heads, width // self.heads)
+        values = scene.objects.view(*scene.objects.shape[:2], self.heads, -1)
         total = picked.sum(dim=3)
-        mean = torch.einsum("brhn,bxnhd->brhd", picked, values) / (total + LIKE_NOTHING)[..., None]
-        told = torch.cat([mean.flatten(2), picked.amax(dim=3), total.log1p()], dim=2)
-        result: Tensor = self.join(told)
+        mean = torch.einsum("brhn,bnhd->brhd", picked, values) / (total + LIKE_NOTHING)[..., None]
+        count = LOUD * torch.cat([picked.amax(dim=3) - 0.5, total.log1p() - 0.5], dim=2)
+        told = torch.cat([mean.flatten(2) * self.gate(query), count], dim=2)
+        marked = picked[:, :, 0] @ self.code[: picked.shape[3]]
+        result: Tensor = self.join(told) + self.mark * marked
         return result
 
     def point(self, rows: Tensor, scene: Scene) -> Tensor:
-        scores: Tensor = self.pointer(rows, scene)
-        return scores
+        """(batch, rows, objects + 1) scores of the objects that rows mean, the last one for none."""
+        scores = self.row(rows) @ self.code[: scene.exists.shape[1]].T + self.least
+        return torch.cat([_only(scores, scene), self.none(rows)], dim=2)
+
+
+def _only(scores: Tensor, scene: Scene) -> Tensor:
+    """Scores (batch, ..., objects) of what there is."""
+    there = scene.exists.view(len(scores), *(1,) * (scores.dim() - 2), -1)
+    return scores.masked_fill(~there, -1e9)
 
 
 def _stand(boxes: Tensor) -> Tensor:
-    """(pictures, objects, objects, 14) how the second box of a pair stands to the first, in shares of the picture and
-    of the first box."""
+    """(pictures, objects, objects, PAIR) how the second box of a pair stands to the first: in shares of the picture
+    (also sharpened: a small gap matters as much as a wide one), and each in shares of the other."""
     one, other = boxes[:, :, None], boxes[:, None]
-    between = (other - one, other[..., [2, 3, 0, 1]] - one)
-    side = (one[..., 2:] - one[..., :2]).clamp(min=1e-3)
-    offset = ((other[..., :2] + other[..., 2:]) / 2 - one[..., :2]) / side
-    size = (other[..., 2:] - other[..., :2]) / side
-    apart = torch.maximum(one[..., :2] - other[..., 2:], other[..., :2] - one[..., 2:])
-    return torch.cat([*between, offset.clamp(-4, 4), size.clamp(max=8).log1p(), apart], dim=-1)
+    between = torch.cat([other - one, other[..., [2, 3, 0, 1]] - one], dim=-1)
+    size = (_sides(other) / _sides(one)).log()
+    return torch.cat([between, (SHARP * between).tanh(), _offset(one, other), _offset(other, one), size], dim=-1)
+
+
+def _sides(boxes: Tensor) -> Tensor:
+    return (boxes[..., 2:] - boxes[..., :2]).clamp(min=1e-3)
+
+
+def _offset(host: Tensor, guest: Tensor) -> Tensor:
+    """Where the guest's centre is, in sides of the host from its top left."""
+    return (((guest[..., :2] + guest[..., 2:]) / 2 - host[..., :2]) / _sides(host)).clamp(-2, 3)

@@ -1,0 +1,197 @@
+"""What `proto evaluate --task visual` does: the release's measures of checkpoints, beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, pstdev
+from typing import Any
+
+import numpy as np
+
+from program_guided.cli.evaluate import SPLITS, Evaluate
+from program_guided.cli.output import print_json, progress_bars, save_json
+from program_guided.cli.visual_world import ready_world
+from program_guided.errors import DataError
+from program_guided.files import make_folder_of, renamed
+from program_guided.learning.outcomes import examine
+from program_guided.learning.reasoner import Reasoner
+from program_guided.learning.visual_task import VisualData
+from program_guided.tasks.visual.metrics import evaluate
+from program_guided.tasks.visual.panels import contact_sheet
+from program_guided.tasks.visual.sources import CHOICES, split_of
+
+__all__ = ["measure"]
+
+PAPER = {
+    "full model": 64.47,
+    "no structure guidance": 55.16,
+    "no semantic guidance": 33.82,
+    "partial supervision": 60.28,
+}
+"""The paper's ablation table: accuracy on the validation split of GQA, which is other data."""
+MEASURES = ("accuracy", "binary", "open", "consistency", "plausibility", "validity", "distribution")
+KEPT = ("command", "commit", "machine", "target", "train", "data", "seed", "settings", "samples", "minutes", "curve")
+
+
+def measure(options: Evaluate) -> int:
+    """Answer the questions of the splits, and report."""
+    agents = options.agent or ("visual",)
+    splits = ("test",) if options.split == SPLITS else options.split
+    if not splits or options.shown < 1:
+        raise DataError("nothing to measure: name at least one split, and one question to show")
+    if options.sheet is not None:
+        if options.sheet.suffix.lower() != ".png":
+            raise DataError(f"{options.sheet}: the file's name must end with .png")
+        make_folder_of(options.sheet)
+    reasoners = {name: Reasoner.from_pretrained(name) for name in agents}
+    data = VisualData(options.data or ready_world(), options.features)
+    sets = {split: _sets(data, split) for split in splits}
+    figures: dict[str, Any] = {"task": "visual", "agents": {}}
+    with progress_bars() as progress:
+        for name, reasoner in reasoners.items():
+            found = {}
+            for split, (balanced, every) in sets.items():
+                bar = progress.add_task(f"{name} on {split}")
+                found[split] = _measured(reasoner, data, balanced, every, progress, bar)
+            figures["agents"][name] = {"training": _training(reasoner), "splits": found}
+    figures["means"] = _means(figures["agents"])
+    if options.save is not None:
+        save_json(figures, options.save)
+    if options.sheet is not None:
+        _draw(options, reasoners[agents[0]], data, sets[splits[0]][0])
+    if options.json:
+        print_json(figures)
+        return 0
+    _print(figures, options.breakdown)
+    written = [str(path) for path in (options.save, options.sheet) if path is not None]
+    if written:
+        print("wrote", " and ".join(written))
+    return 0
+
+
+def _sets(data: VisualData, split: str) -> tuple[str, str]:
+    """(the set that is measured, the set that entailed questions are in)."""
+    measured = data.first_of((f"{split}_balanced", split, f"{split}_all"))
+    return measured, f"{split}_all" if f"{split}_all" in data.index.sets else measured
+
+
+def _measured(
+    reasoner: Reasoner, data: VisualData, balanced: str, every: str, progress: Any, bar: Any
+) -> dict[str, Any]:
+    asked = data.questions(balanced, reasoner.vocabulary)
+    numbers = np.arange(len(asked))
+    questions = {question.key: question for question in asked.set}
+    if any(question.answer is None or question.semantic is None for question in questions.values()):
+        raise DataError(f"{balanced}: has questions without a program or an answer, which cannot be measured")
+    more = data.questions(every, reasoner.vocabulary)
+    keys = {key for question in questions.values() for key in question.entailed} - questions.keys()
+    others = np.array(sorted(more.set.numbers[key] for key in keys if key in more.set.numbers), np.int64)
+    progress.update(bar, total=len(numbers) + len(others))
+    found = examine(reasoner.model, asked, numbers, lambda done: progress.update(bar, completed=done))
+    entailed = examine(reasoner.model, more, others, lambda done: progress.update(bar, completed=len(numbers) + done))
+    questions |= {question.key: question for question in map(more.set.question, others.tolist())}
+    split = split_of(balanced)
+    choices = data.index.choices(split) if split in data.index.header["sets"].get(CHOICES, {}) else None
+    scores = evaluate(questions, {**found.predictions, **entailed.predictions}, choices)
+    return {**scores, "routines": found.families}
+
+
+def _training(reasoner: Reasoner) -> dict[str, Any]:
+    told = reasoner.config.get("training", {})
+    size = sum(parameter.numel() for parameter in reasoner.model.parameters())
+    kept = {key: told[key] for key in KEPT if key in told}
+    return {"executor": reasoner.config["executor"], "parameters": size, **kept}
+
+
+def _kind(training: Mapping[str, Any]) -> tuple[str, str]:
+    """(form, what the paper's ablation table calls it)."""
+    executor = training["executor"]
+    names = {"structure": "no structure guidance", "semantics": "no semantic guidance"}
+    missing = [names.get(name, f"no {name}") for name, there in executor.items() if there is False]
+    if training.get("target") == "partial":
+        missing.append("partial supervision")
+    return executor["form"], ", ".join(missing) or "full model"
+
+
+def _means(agents: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Mean and spread over checkpoints of one kind with different seeds."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for agent in agents.values():
+        groups.setdefault(_kind(agent["training"]), []).append(agent)
+    return [
+        {
+            "form": form,
+            "model": model,
+            "split": split,
+            "seeds": [agent["training"].get("seed") for agent in group],
+            "deviation": pstdev(agent["splits"][split]["accuracy"] for agent in group),
+            **{name: _mean([agent["splits"][split][name] for agent in group]) for name in MEASURES},
+        }
+        for (form, model), group in groups.items()
+        for split in group[0]["splits"]
+    ]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def _draw(options: Evaluate, reasoner: Reasoner, data: VisualData, name: str) -> None:
+    """Questions from all over a set."""
+    asked = data.index.questions(name)
+    pictures = []
+    for number in np.linspace(0, len(asked) - 1, min(options.shown, len(asked))).round().astype(int).tolist():
+        question = asked.question(number)
+        detected = data.features.read(question.image_id)
+        reasoning = reasoner.reason(question.program, data.index.scene(question.image_id), detected)
+        pictures.append(reasoning.picture(f"{question.text}  {reasoning.answer} ({question.answer})"))
+    assert options.sheet is not None
+    with renamed(options.sheet) as temporary:
+        contact_sheet(pictures).save(temporary, "PNG")
+
+
+def _print(figures: Mapping[str, Any], breakdown: bool) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+
+    def show(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+        for heading in headings:
+            table.add_column(heading, justify="left" if heading in ("", "model", "split") else "right")
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+
+    measures = ("accuracy", "±", "binary", "open", "cons.", "plaus.", "valid.", "distr.", "seeds", "paper, on GQA")
+    rows = [
+        [f"{each['form']}: {each['model']}", each["split"], _shown(each["accuracy"]), _shown(each["deviation"])]
+        + [_shown(each[name]) for name in MEASURES[1:]]
+        + [str(len(each["seeds"])), _shown(PAPER.get(each["model"]))]
+        for each in figures["means"]
+    ]
+    show("questions answered, %", ("model", "split", *measures), rows)
+    if not breakdown:
+        return
+    for key in ("structural", "semantic", "steps", "routines"):
+        found = {
+            (name, split): each[key]
+            for name, agent in figures["agents"].items()
+            for split, each in agent["splits"].items()
+        }
+        values = list(dict.fromkeys(value for each in found.values() for value in each))
+        title = {"routines": "routines whose result is right, %", "steps": "by steps of reasoning, %"}.get(
+            key, f"by {key} type, %"
+        )
+        show(
+            title,
+            ("model", "split", *values),
+            [[*where, *(_shown(each.get(value)) for value in values)] for where, each in found.items()],
+        )
+
+
+def _shown(number: float | None) -> str:
+    return "" if number is None else f"{number:.2f}"

@@ -1,0 +1,375 @@
+"""Learning to reason about pictures: it learns, its forms agree, ids mean nothing, and it survives being killed."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import program_guided
+from program_guided.cli import dataset, visual_world
+from program_guided.cli.evaluate import Evaluate
+from program_guided.cli.run import Run
+from program_guided.cli.train import Train
+from program_guided.errors import DataError
+from program_guided.learning.outcomes import examine, outcomes_of
+from program_guided.learning.questions import NO_TARGET, Vocabulary, moved
+from program_guided.learning.reasoner import Reasoner
+from program_guided.learning.settings import VisualSettings
+from program_guided.learning.training import Job, train
+from program_guided.learning.visual import reasoning_loss
+from program_guided.learning.visual_task import VisualData, VisualTask
+from program_guided.tasks.visual.building import write_world
+from program_guided.tasks.visual.detections import Detector
+from program_guided.tasks.visual.indexing import make_index
+
+SMALL = {"word_width": 8, "hidden": 32, "heads": 4, "blocks": 1}
+DETECTOR = Detector(dimension=96, noise=0.3, misses=0.0)
+PROTO = Path(sys.executable).with_name("proto")
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+EXAMPLE = Path(__file__).parent.parent / "examples" / "bag_wine.prg"
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def written(folder, scenes, seed=0):
+    write_world(folder, dict(zip(("train", "val", "test"), scenes, strict=True)), seed, DETECTOR)
+    make_index(folder, folder / "index")
+    return folder
+
+
+@pytest.fixture(name="world", scope="module")
+def world_fixture(tmp_path_factory):
+    return written(tmp_path_factory.mktemp("world"), (30, 4, 6))
+
+
+@pytest.fixture(name="checkpoint", scope="module")
+def checkpoint_fixture(world, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkpoint") / "model"
+    train(job(world, folder))
+    return folder
+
+
+def job(world, folder, target="dense", form="plus", **changes):
+    task = VisualTask(world, target)
+    settings = VisualSettings(steps=6, every=3, questions=32, warm_up=2, dropout=0.1)
+    return Job(task.config(form, **SMALL), settings, folder, task=task, **changes)
+
+
+def model_of(world, form="plus", **parts):
+    torch.manual_seed(0)
+    task = VisualTask(world)
+    return task.build(task.config(form, **SMALL, **parts)).eval()
+
+
+def close(one, other):
+    torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("parts", [{}, {"semantics": False}], ids=["whole", "no P^s"])
+@pytest.mark.parametrize("form", ["plus", "paper"])
+def test_parallel_and_sequential_execution_agree(world, form, parts):
+    """All test programs, in batches and one by one."""
+    model, data = model_of(world, form, **parts), VisualData(world).questions("test_all")
+    examples = data.examples(np.arange(len(data)))
+    assert (examples.programs.parents >= 0).all(dim=2).any(), "some routines must have two parents"
+    together, one_by_one = (
+        outcomes_of(model, examples.pictures, examples.programs, parallel=parallel) for parallel in (True, False)
+    )
+    there = examples.programs.exists
+    for name in ("objects", "booleans", "answers"):
+        close(getattr(together, name)[there], getattr(one_by_one, name)[there])
+    for number in range(0, len(data), 17):
+        single = data.examples(np.array([number]))
+        alone = outcomes_of(model, single.pictures, single.programs)
+        close(alone.answers[0], together.answers[number, : alone.answers.shape[1]])
+
+
+def test_ids_change_nothing(world, tmp_path):
+    """Other ids of objects, in graphs and in brackets: the same tensors, targets included."""
+
+    def renamed(text):
+        text = re.sub(r'"argument":"([^"]*) \((\d+(?:,\d+)*)\)"', lambda found: _bracketed(found), text)
+        return text
+
+    def _bracketed(found):
+        ids = ",".join(str(int(key) + 700) for key in found[2].split(","))
+        return f'"argument":"{found[1]} ({ids})"'
+
+    for path in world.rglob("*.json"):
+        if "index" in path.parts or "objects" in path.parts:
+            continue
+        text = path.read_text("utf-8")
+        if path.name.endswith("sceneGraphs.json"):
+            text = json.dumps({image: _other_ids(record) for image, record in json.loads(text).items()})
+        copy = tmp_path / path.relative_to(world)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(renamed(text), "utf-8")
+    make_index(tmp_path, tmp_path / "index")
+    before, after = VisualData(world), VisualData(tmp_path, world / "objects")
+    assert set(before.index.scene("1000000").objects) != set(after.index.scene("1000000").objects)
+    one, other = (data.questions("train_balanced").examples(np.arange(100)) for data in (before, after))
+    assert one.objects.sum() > 0
+    for name in ("objects", "booleans", "answers"):
+        assert torch.equal(getattr(one, name), getattr(other, name))
+    assert torch.equal(one.programs.words, other.programs.words)
+
+
+def _other_ids(record):
+    objects = {str(int(key) + 700): thing for key, thing in record["objects"].items()}
+    for thing in objects.values():
+        for relation in thing["relations"]:
+            relation["object"] = str(int(relation["object"]) + 700)
+    return record | {"objects": objects}
+
+
+def test_partial_supervision_sees_the_answer_alone(world):
+    model, data = model_of(world), VisualData(world).questions("train_balanced")
+    examples = data.examples(np.arange(64), dense=True)
+    bare = data.examples(np.arange(64), dense=False)
+    assert (bare.objects == 0).all()
+    known = (bare.booleans != NO_TARGET) | (bare.answers != NO_TARGET)
+    assert torch.equal(known.nonzero()[:, 1], bare.last), "one routine of each program, its last"
+    scene = model.reader.look(examples.pictures)
+    results = torch.randn(*examples.types.shape, model.config.width, generator=torch.Generator().manual_seed(0))
+    losses = [reasoning_loss(model, scene, each, results, dense=False).item() for each in (examples, bare)]
+    assert losses[0] == losses[1]
+    assert reasoning_loss(model, scene, examples, results, dense=True).item() != losses[0]
+
+
+def test_everything_a_model_is_shown_moves_to_its_device(world):
+    examples = moved(VisualData(world).questions("train_balanced").examples(np.arange(4)), torch.device("meta"))
+    tensors = [*vars(examples).values(), *vars(examples.pictures).values(), *vars(examples.programs).values()]
+    assert all(each.device.type == "meta" for each in tensors if isinstance(each, torch.Tensor))
+
+
+def test_a_question_of_yes_or_no_is_answered_by_the_boolean(world):
+    data = VisualData(world).questions("train_balanced")
+    examples = data.examples(np.arange(len(data)), dense=False)
+    rows = torch.arange(len(data))
+    said = [data.index.answers[number] for number in data.set.columns["answer"].tolist()]
+    for answer, truth in zip(said, examples.booleans[rows, examples.last].tolist(), strict=True):
+        assert truth == {"yes": 1, "no": 0}.get(answer, NO_TARGET)
+
+
+@pytest.mark.parametrize(("form", "least"), [("plus", 90), ("paper", 60)])
+def test_a_small_executor_learns_a_small_world(world, form, least):
+    """Dense supervision: it answers what it has been taught, far above guessing."""
+    task = VisualTask(world)
+    torch.manual_seed(0)
+    model = task.build(task.config(form, **SMALL | {"word_width": 16, "hidden": 64, "blocks": 2}))
+    learner = task.learner(model, VisualSettings(steps=250, rate=4e-3, questions=64, warm_up=20, average=0.9), 0)
+    losses = [learner.step() for _ in range(250)]
+    assert np.mean(losses[-10:]) < 0.3 * np.mean(losses[:10])
+    data = VisualData(world).questions("train_balanced")
+    assert examine(learner.average, data, np.arange(len(data))).accuracy >= least
+
+
+def test_without_structure_or_semantics_something_else_is_found(world):
+    data = VisualData(world).questions("test_balanced")
+    examples = data.examples(np.arange(20), dense=False)
+    found = [
+        outcomes_of(model_of(world, **parts), examples.pictures, examples.programs).answers
+        for parts in ({}, {"structure": False}, {"semantics": False})
+    ]
+    assert all((found[0] - other).abs().max() > 1e-4 for other in found[1:])
+    rows = torch.arange(20)
+    last = found[2][rows, examples.last]
+    alike = examples.last == examples.last[0]
+    about = examples.programs.of == examples.programs.of[0]
+    shape = (examples.programs.parents == examples.programs.parents[0]).flatten(1).all(dim=1)
+    blind = last[alike & about & shape]
+    close(blind, blind[:1].expand_as(blind))
+
+
+def test_the_same_seed_gives_the_same_weights_and_a_checkpoint_says_all(world, checkpoint, tmp_path):
+    train(job(world, tmp_path / "again"))
+    one, other = (load_file(folder / "model.safetensors") for folder in (checkpoint, tmp_path / "again"))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    config = json.loads((checkpoint / "config.json").read_text())
+    assert config["domain"]["name"] == "visual"
+    assert config["training"]["target"] == "dense"
+    assert len(config["training"]["curve"]) == 2
+    vocabulary = Vocabulary.read(config["knows"])
+    assert vocabulary == VisualData(world).vocabulary
+    reasoner = program_guided.load(checkpoint)
+    assert isinstance(reasoner, Reasoner)
+    reasoner.save_pretrained(tmp_path / "copy")
+    assert (tmp_path / "copy/model.safetensors").read_bytes() == (checkpoint / "model.safetensors").read_bytes()
+
+
+def test_a_training_is_not_resumed_on_other_data(world, tmp_path):
+    train(job(world, tmp_path / "run"))
+    other = written(tmp_path / "other", (30, 4, 6), seed=1)
+    with pytest.raises(DataError, match="begun with other settings"):
+        train(job(other, tmp_path / "run", resume=True))
+
+
+def proto(*arguments, folder=None):
+    command = [PROTO, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=folder, env=ENVIRONMENT)
+
+
+@pytest.mark.parametrize("more", [(), ("--target", "partial", "--model", "paper", "--word-width", "4")])
+def test_killed_and_resumed_it_ends_with_the_same_weights(world, tmp_path, more):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+
+    def command(folder, *also):
+        sizes = ("--steps", "12", "--every", "6", "--questions", "16")
+        return [PROTO, "train", "visual", "--data", world, *sizes, "--out", folder, *more, *also]
+
+    told = subprocess.run(command(whole), env=ENVIRONMENT, check=True, capture_output=True, text=True)
+    assert "held-out" in told.stdout
+    running = subprocess.Popen(command(killed), env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+    while not (killed / "training.safetensors").exists() and running.poll() is None:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGKILL)
+    assert running.wait() == -signal.SIGKILL, "it must be killed before its end"
+    subprocess.run(command(killed, "--resume"), env=ENVIRONMENT, check=True, capture_output=True)
+    one, other = (load_file(folder / "model.safetensors") for folder in (whole, killed))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert list(whole.glob("events.*"))
+
+
+def test_two_processes_share_a_training(world, tmp_path):
+    sizes = ("--steps", "4", "--every", "2", "--questions", "16", "--processes", "2")
+    told = proto("train", "visual", "--data", world, "--out", tmp_path / "run", *sizes)
+    assert told.returncode == 0, told.stderr
+    state = load_file(tmp_path / "run/training.safetensors")
+    assert {"0.random", "1.random"} <= state.keys()
+
+
+def test_the_world_is_made_when_it_is_first_needed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    build = dataset.Build
+    monkeypatch.setattr(dataset, "Build", lambda task: build(task, scenes=(3, 1, 1), pictures=0))
+    assert visual_world.ready_world() == Path("out/visual")
+    assert VisualData(Path("out/visual")).index.sets["train_balanced"] == 30
+    assert "making the embedded world" in capsys.readouterr().out
+    monkeypatch.delattr(dataset, "Build")
+    assert visual_world.ready_world() == Path("out/visual"), "nothing is made twice"
+
+
+def test_a_program_is_answered_beside_the_oracle(checkpoint, tmp_path):
+    options = ("--task", "visual", "--agent", checkpoint, "--seed", "80")
+    told = proto("run", EXAMPLE, *options, "--png", tmp_path / "one.png")
+    assert told.returncode in (0, 1), told.stderr
+    assert "wine = select(bottle)" in told.stdout
+    assert "5 bottle" in told.stdout, "what the oracle found"
+    from PIL import Image
+
+    with Image.open(tmp_path / "one.png") as picture:
+        assert picture.width > 1000
+    found = json.loads(proto("run", EXAMPLE, *options, "--json").stdout)
+    assert [each["truth"] for each in found["routines"]] == ["5 bottle", "3 backpack", "yes"]
+    assert found["answer"] == found["routines"][-1]["said"]
+    assert told.returncode == int(found["routines"][-1]["right"] is False)
+
+
+def test_right_and_wrong_are_what_they_say(checkpoint):
+    reasoner = Reasoner.from_pretrained(checkpoint)
+    verdicts = []
+    for seed in range(20):
+        reasoning = reasoner.run("things = select(furniture)\nexist(things)", seed)
+        for finding in reasoning.findings:
+            assert finding.right == (finding.said == finding.truth)
+            verdicts.append(finding.right)
+        assert len(reasoning.findings[0].boxes) >= (reasoning.findings[0].said != "none")
+    assert {True, False} == set(verdicts)
+    unknown = reasoner.run("whole = select(scene)\nquery(whole, weather)").findings
+    assert unknown[0].right is None
+
+
+def test_checkpoints_are_measured_by_the_release_s_measures(world, checkpoint, tmp_path):
+    train(job(world, tmp_path / "seed 1", seed=1))
+    train(job(world, tmp_path / "partial", "partial"))
+    save, sheet = tmp_path / "visual.json", tmp_path / "sheet.png"
+    agents = (checkpoint, tmp_path / "seed 1", tmp_path / "partial")
+    command = ("evaluate", *agents, "--task", "visual", "--data", world, "--breakdown", "--save", save)
+    told = proto(*command, "--sheet", sheet, "--shown", "3")
+    assert told.returncode == 0, told.stderr
+    assert "plus: partial supervision" in told.stdout
+    assert "60.28" in told.stdout, "the paper's figure beside it"
+    figures = json.loads(save.read_text())
+    full, partial = figures["means"]
+    assert (full["model"], full["seeds"], partial["seeds"]) == ("full model", [0, 1], [0])
+    found = [figures["agents"][str(agent)]["splits"]["test"] for agent in agents]
+    assert full["accuracy"] == pytest.approx((found[0]["accuracy"] + found[1]["accuracy"]) / 2)
+    assert found[0]["questions"] == VisualData(world).index.sets["test_balanced"]
+    assert {"consistency", "validity", "plausibility", "distribution", "structural", "steps"} <= found[0].keys()
+    assert "select" in found[0]["routines"]
+    assert sheet.stat().st_size > 1000
+    data = VisualData(world).questions("test_balanced")
+    again = examine(Reasoner.from_pretrained(checkpoint).model, data, np.arange(len(data)))
+    assert again.accuracy == pytest.approx(found[0]["accuracy"]), "two ways to count"
+
+
+def test_speed_is_measured(world, tmp_path):
+    told = proto("bench", "visual", "--data", world, "--seconds", "0.05", "--json")
+    assert told.returncode == 0, told.stderr
+    figures = json.loads(told.stdout)
+    assert figures["largest_difference"] < 1e-5
+    assert min(figures["questions_per_second"].values()) > 0
+    assert figures["steps"]["parallel"] < figures["steps"]["sequential"]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (Train("visual", data=Path("nowhere")), "nowhere/index: there is no finished index"),
+        (Train("visual", target="reward"), "the targets of visual are dense and partial"),
+        (Train("minecraft", target="partial"), "the targets of minecraft are dense, reward and progress"),
+        (Train("minecraft", data=Path("x")), "are for visual"),
+        (Train("visual", settings=VisualSettings(questions=0)), "--questions 0: at least 1 is needed"),
+        (Train("visual", word_width=0), "--word-width 0: it is from 1 to 1024"),
+        (Train("visual", without=("x",)), "--without is for minecraft"),
+        (Evaluate(("nobody",), task="visual"), "nobody: does not exist"),
+        (Evaluate(("minecraft",), task="visual"), "of the domain 'minecraft'"),
+        (Evaluate(task="visual", sheet=Path("x.gif")), "must end with .png"),
+        (Run(Path("x.prg"), task="visual", gif=Path("x.gif")), "are for minecraft"),
+        (Run(Path("x.prg"), task="visual"), "x.prg"),
+    ],
+)
+def test_a_wrong_command_gets_one_clear_error(command, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=message):
+        command.run()
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_error_is_one_line_for_a_user(tmp_path):
+    answered = proto("train", "visual", "--data", "nowhere", folder=tmp_path)
+    assert answered.returncode == 1
+    assert answered.stderr.startswith("error: nowhere/index: there is no finished index")
+    assert answered.stderr.count("\n") == 1
+
+
+def test_a_checkpoint_without_its_words_is_one_clear_error(checkpoint, tmp_path):
+    for name, change in {"none": None, "fewer": {"words": ["a"], "answers": [], "numbers": 3}, "text": "x"}.items():
+        config = json.loads((checkpoint / "config.json").read_text())
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(config | {"knows": change}))
+        with pytest.raises(DataError, match="'knows' is not what an executor of this domain needs"):
+            Reasoner.from_pretrained(tmp_path / name)
+
+
+def test_dense_supervision_needs_scene_graphs(world, tmp_path):
+    for name in ("train_balanced_questions.json", "val_balanced_questions.json"):
+        (tmp_path / name).write_bytes((world / name).read_bytes())
+    make_index(tmp_path, tmp_path / "index")
+    with pytest.raises(DataError, match="no scene graphs for --target dense; take partial"):
+        VisualTask(tmp_path, "dense", world / "objects").check()
+    VisualTask(tmp_path, "partial", world / "objects").check()
+    (tmp_path / "index").rename(tmp_path / "kept")
+    (tmp_path / "val_balanced_questions.json").unlink()
+    make_index(tmp_path, tmp_path / "index")
+    with pytest.raises(DataError, match="has none of the sets val_balanced"):
+        VisualTask(tmp_path, "partial", world / "objects").check()
