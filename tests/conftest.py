@@ -3,7 +3,7 @@
 import pytest
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def one_thread():
     """So small a network is slower on several, and other tests may be running beside this one."""
     import torch

@@ -52,7 +52,7 @@ def world_fixture(tmp_path_factory):
 
 
 @pytest.fixture(name="checkpoint", scope="module")
-def checkpoint_fixture(world, tmp_path_factory):
+def checkpoint_fixture(world, one_thread, tmp_path_factory):
     folder = tmp_path_factory.mktemp("checkpoint") / "model"
     train(job(world, folder))
     return folder

@@ -255,7 +255,10 @@ class PlusBlock(nn.Module):
 
 def _take(rows: Tensor, numbers: Tensor) -> Tensor:
     """Rows by number: (batch, routines, d), (batch, N) -> (batch, N, d); row 0 where the number is -1."""
-    return rows[torch.arange(len(rows), device=rows.device)[:, None], numbers.clamp(min=0)]
+    numbers = numbers.clamp(min=0)
+    if rows.requires_grad:  # the gradient of the other way is summed in any order by several threads
+        return rows.gather(1, numbers[..., None].expand(-1, -1, rows.shape[2]))
+    return rows[torch.arange(len(rows), device=rows.device)[:, None], numbers]
 
 
 def _all_others(words: Tensor, pointed: Tensor) -> Tensor:
