@@ -29,7 +29,7 @@ __all__ = ["measure", "print_figures"]
 MANY, ALONE = 256, 32
 """Programs carried out at once, and how many are tried one at a time."""
 ROUNDS = 3
-"""Measurements alternate, and the best counts: what else runs on the machine disturbs all alike."""
+"""Measurements alternate, and the best counts; it is CPU time, so that what else runs on the machine does not."""
 
 
 def measure(seconds: float, folder: Path) -> dict[str, Any]:
@@ -105,10 +105,10 @@ def _speeds(runs: dict[str, Callable[[], int]], seconds: float) -> dict[str, flo
         run()
     for _ in range(ROUNDS):
         for name, run in runs.items():
-            done, begin = 0, time.perf_counter()
-            while done == 0 or time.perf_counter() - begin < seconds / ROUNDS:
+            done, begin = 0, time.process_time()
+            while done == 0 or time.process_time() - begin < seconds / ROUNDS:
                 done += run()
-            speeds[name] = max(speeds[name], done / (time.perf_counter() - begin))
+            speeds[name] = max(speeds[name], done / (time.process_time() - begin))
     return speeds
 
 

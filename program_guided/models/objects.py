@@ -13,7 +13,6 @@ routine have found, since their results can be pointed with (`point`).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -32,9 +31,6 @@ LOUD = 8.0
 """How much louder a head says whether it has picked any object, than what it looks like."""
 ALIKE = 16
 """Numbers by which two objects are compared, of each kind."""
-WAVES = (1, 2, 3, 6)
-PLACE = 9 + 4 * len(WAVES)
-"""Numbers that tell where a box is."""
 PAIR = 22
 """Numbers that tell how two boxes stand to each other."""
 SHARP = 25.0
@@ -59,16 +55,18 @@ class Scene:
     """Pictures as a reader has looked at them, one for each program once it is said what programs are `about`."""
 
     objects: Tensor
-    """(pictures, objects, width) what queries are compared with, and are told of"""
+    """(pictures, objects, width) what queries are compared with"""
     exists: Tensor
     """(pictures, objects)"""
+    values: Tensor | None = None
+    """(pictures, objects, width) what is told of an object that is picked"""
     pairs: Tensor | None = None
     """(pictures, objects, objects, kinds) how the second of a pair stands to the first"""
 
     def about(self, of: Tensor) -> Scene:
         """The pictures of these numbers."""
-        pairs = None if self.pairs is None else self.pairs.index_select(0, of)
-        return Scene(self.objects.index_select(0, of), self.exists.index_select(0, of), pairs)
+        parts = (self.objects, self.exists, self.values, self.pairs)
+        return Scene(*(None if part is None else part.index_select(0, of) for part in parts))  # type: ignore[arg-type]
 
 
 class Objects(nn.Module):
@@ -76,7 +74,7 @@ class Objects(nn.Module):
 
     def __init__(self, width: int, hidden: int, numbers: int) -> None:
         super().__init__()
-        self.what, self.where = nn.Linear(numbers, width), mlp(PLACE, hidden, width)
+        self.what, self.where = nn.Linear(numbers, width), mlp(9, hidden, width)
         self.norm = nn.LayerNorm(width)
 
     def forward(self, pictures: Pictures) -> Tensor:
@@ -86,12 +84,10 @@ class Objects(nn.Module):
 
 
 def _shape(boxes: Tensor) -> Tensor:
-    """(..., PLACE) edges, centre, sides and area; the centre also as waves, so that thirds of a picture are told
-    apart."""
+    """(..., 9) edges, centre, sides and area."""
     low, high = boxes[..., :2], boxes[..., 2:]
-    sides, centre = high - low, (low + high) / 2
-    angles = torch.cat([math.pi * times * centre for times in WAVES], dim=-1)
-    return torch.cat([boxes, centre, sides, sides.prod(dim=-1, keepdim=True), angles.sin(), angles.cos()], dim=-1)
+    sides = high - low
+    return torch.cat([boxes, (low + high) / 2, sides, sides.prod(dim=-1, keepdim=True)], dim=-1)
 
 
 @dataclass(frozen=True)
@@ -148,21 +144,21 @@ class ObjectReader(nn.Module):
 class PairReader(nn.Module):
     """The reader of `plus`.
 
-    An object is a list of concepts that are true of it, which words are compared with and answers are read from. Every
-    head picks objects, each by itself: those that are such as it asks for, and stand as it asks for to what the
+    Every head picks objects, each by itself: those that are such as it asks for, and stand as it asks for to what the
     parents have found. It tells what the picked ones look like on the whole, how sure it is to have picked any, and how
     many. What the first head picks is marked in the row of Z, every object by a direction of its own, and pointed at.
     """
 
     def __init__(self, width: int, heads: int, numbers: int, hidden: int, kinds: int = 16, parents: int = 2) -> None:
         super().__init__()
-        self.heads, self.parents, stands = heads, parents, parents * (2 * kinds + 1)
-        self.objects, self.concepts = Objects(hidden, hidden, numbers), nn.Linear(hidden, hidden)
+        self.heads, self.parents, shown, stands = heads, parents, hidden // 2, parents * (2 * kinds + 1)
+        self.objects = Objects(hidden, hidden, numbers)
         self.relate, self.alike = mlp(PAIR, hidden // 2, kinds), nn.Linear(hidden, kinds * ALIKE)
-        self.asked, self.any = mlp(width, hidden // 2, heads * hidden), nn.Linear(width, heads)
+        self.shown, self.asked = nn.Linear(hidden, shown), mlp(width, hidden, heads * shown)
+        self.any = nn.Linear(width, heads)
         self.stands, self.wanted = nn.Linear(stands, hidden // 4), nn.Linear(width, stands)
         self.context, self.score = nn.Linear(width, hidden // 4), nn.Linear(hidden // 4, heads)
-        self.gate = nn.Linear(width, hidden)
+        self.value, self.gate = nn.Linear(hidden, hidden), nn.Linear(width, hidden)
         self.join = nn.Linear(hidden + 2 * heads, width)
         self.row, self.none = nn.Linear(width, width), nn.Linear(width, 1)
         self.mark, self.least = nn.Parameter(torch.tensor(MARK)), nn.Parameter(torch.tensor(-2.0))
@@ -177,7 +173,7 @@ class PairReader(nn.Module):
         looks = self.alike(objects).unflatten(2, (-1, ALIKE))
         alike = torch.einsum("pikd,pjkd->pijk", looks, looks) * ALIKE**-0.5
         pairs = torch.cat([self.relate(_stand(pictures.boxes)), alike], dim=3).sigmoid()
-        return Scene(nn.functional.gelu(self.concepts(objects)), pictures.exists, pairs)
+        return Scene(self.shown(objects), pictures.exists, self.value(objects), pairs)
 
     def prepare(self, scene: Scene, heard: Tensor, allowed: Tensor) -> Seen:
         """heard (batch, rows, parents, width) are the parents' results, where allowed (batch, rows, parents)."""
@@ -193,6 +189,7 @@ class PairReader(nn.Module):
     def forward(self, query: Tensor, seen: Seen, number: int, watch: Watch | None = None) -> Tensor:
         scene = seen.scene
         assert seen.stands is not None
+        assert scene.values is not None
         asked = self.asked(query).unflatten(2, (self.heads, -1))
         such = torch.einsum("brhk,bnk->brhn", asked, scene.objects) * asked.shape[3] ** -0.5
         stands = self.stands(seen.stands * self.wanted(query)[:, :, None]) + self.context(query)[:, :, None]
@@ -200,7 +197,7 @@ class PairReader(nn.Module):
         picked = _only(such + self.any(query)[..., None], scene).sigmoid() * so.sigmoid()
         if watch is not None:
             watch[f"objects {number}"] = picked.detach()
-        values = scene.objects.view(*scene.objects.shape[:2], self.heads, -1)
+        values = scene.values.view(*scene.values.shape[:2], self.heads, -1)
         total = picked.sum(dim=3)
         mean = torch.einsum("brhn,bnhd->brhd", picked, values) / (total + LIKE_NOTHING)[..., None]
         count = LOUD * torch.cat([picked.amax(dim=3) - 0.5, total.log1p() - 0.5], dim=2)
