@@ -3,7 +3,7 @@
     import gymnasium, program_guided
     environment = gymnasium.make("ProgramGuided/Minecraft-v0")
     executor = program_guided.load("minecraft")
-    reasoner = program_guided.load("visual")
+    reasoner = program_guided.load("out/visual-dense-plus-0")
 
 Importing this registers the environments and nothing more; the rest is imported where it is used.
 """

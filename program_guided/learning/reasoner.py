@@ -1,6 +1,6 @@
 """A trained executor that carries out programs about pictures: what `program_guided.load` gives of a visual checkpoint.
 
-reasoner = program_guided.load("visual")
+reasoner = program_guided.load("out/visual-dense-plus-0")
 reasoning = reasoner.run('bag = select(bag)\\nexist(bag)', seed=3)
 reasoning.answer, reasoning.findings[0].said, reasoning.findings[0].right
 reasoning.picture().save("reasoning.png")
@@ -66,8 +66,8 @@ class Reasoner:
         self.vocabulary = Vocabulary.read(config["knows"])
 
     @classmethod
-    def from_pretrained(cls, name: Path | str = "visual") -> Reasoner:
-        """From a shipped checkpoint by name, or from a folder."""
+    def from_pretrained(cls, name: Path | str) -> Reasoner:
+        """From the folder of a checkpoint."""
         return cls(*from_pretrained(name, DOMAIN, _build))
 
     def save_pretrained(self, folder: Path | str) -> None:
