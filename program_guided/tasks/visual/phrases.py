@@ -183,7 +183,8 @@ def _article(family: str) -> str:
 
 def _state_both(steps: Sequence[Call], at: int) -> str:
     first, second = (_statement(steps, number) for number in steps[at].inputs)
-    return f"{first} {steps[at].operation} {second}"
+    many = any(steps[number].operation in ("and", "or") for number in steps[at].inputs)
+    return f"{first}{',' * many} {steps[at].operation} {second}"
 
 
 def _value(category: str, word: str) -> str:

@@ -32,7 +32,9 @@ __all__ = ["PER_SCENE", "Asked", "Questioner", "make_questions", "possible_answe
 PER_SCENE = 10
 TEMPLATES_PER_QUESTION = 4
 TRIES_PER_TEMPLATE = 12
-SLACK = {"program": 0, "pair": 1, "last": 1, "operations": 1, "word": 2}
+FOUR = 0.3
+"""How often four things are asked at once: such programs branch, and have something to carry out in parallel."""
+SLACK = {"program": 0, "pair": 1, "last": 1, "operations": 1, "logic": 1, "word": 2}
 """How far an answer may be ahead of the others, by what two questions have in common."""
 
 
@@ -65,7 +67,8 @@ class Questioner:
         for _ in range(self._per_scene * TEMPLATES_PER_QUESTION):
             if len(made) == self._per_scene:
                 break
-            self._ask(pick(self._random, tuple(TEMPLATES)), asker, made)
+            four = self._random.random() < FOUR
+            self._ask("logicalFour" if four else pick(self._random, tuple(TEMPLATES)), asker, made)
         return _with_entailed(scene, made)
 
     def _ask(self, template: str, asker: Asker, made: dict[Program, Asked]) -> None:
@@ -228,6 +231,8 @@ def _views(program: Program, binary: bool) -> Iterator[tuple[str, ...]]:
     yield ("program", *texts)
     yield ("last", operations[-1], *words)
     yield ("operations", *operations, *words)
+    if operations[-1] in ("and", "or"):
+        yield ("logic", *(name for name in operations if name in ("and", "or")))
     if binary:
         yield ("pair", *texts[-2:])
         for call in steps:

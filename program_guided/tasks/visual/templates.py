@@ -145,8 +145,16 @@ def _exist_relation(asker: Asker) -> Steps | None:
 
 
 def _logical(asker: Asker) -> Steps | None:
-    parts = (_exist, _exist_attribute, _verify_attribute, _verify_position)
-    first, second = pick(asker.random, parts)(asker), pick(asker.random, parts)(asker)
+    parts = (_exist, _exist_attribute, _exist_relation, _verify_attribute, _verify_position, _verify_relation)
+    return _joined(asker, pick(asker.random, parts)(asker), pick(asker.random, parts)(asker))
+
+
+def _logical_four(asker: Asker) -> Steps | None:
+    """`.. and .., or .. and ..`: four things that can be found out at the same time."""
+    return _joined(asker, _logical(asker), _logical(asker))
+
+
+def _joined(asker: Asker, first: Steps | None, second: Steps | None) -> Steps | None:
     return join(first, second, "and" if asker.coin() else "or") if first and second else None
 
 
@@ -243,6 +251,7 @@ TEMPLATES: dict[str, Template] = {
     "existAttr": _exist_attribute,
     "existRel": _exist_relation,
     "logical": _logical,
+    "logicalFour": _logical_four,
     "chooseAttr": _choose_attribute,
     "chooseName": _choose_name,
     "relChoose": _choose_relation,
