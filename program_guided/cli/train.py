@@ -12,7 +12,7 @@ import tyro
 
 from program_guided.cli.output import Flag, OptionalNumber, OptionalPath, OptionalText, provenance
 from program_guided.errors import DataError
-from program_guided.learning.settings import RECIPES, Settings, Target
+from program_guided.learning.settings import RECIPES, PPOSettings, Settings, Target
 from program_guided.models.config import Form, Parts
 
 if TYPE_CHECKING:
@@ -125,7 +125,8 @@ class Train:
         if any(option is not None for option in (self.data, self.features, self.train_set, self.word_width)):
             raise DataError("--data, --features, --train-set and --word-width are for visual")
         task = WorldTask(self.target, self.held_out, self.without)
-        return task, minecraft_config(self.model, **dataclasses.asdict(self.parts))
+        memory = not isinstance(self.settings, PPOSettings)  # what hindsight imagines has no past
+        return task, minecraft_config(self.model, memory=memory, **dataclasses.asdict(self.parts))
 
     def _visual(self) -> tuple[Task, ExecutorConfig]:
         from program_guided.cli.visual_world import ready_world

@@ -68,13 +68,11 @@ class PPOTraining(RewardLearner[PPOSettings]):
         numbers, routines, delays = self._history.lessons(self.settings.hindsight, self._numpy)
         part = every.take(torch.from_numpy(numbers))
         seen, row = part.observation, torch.arange(len(numbers))
-        words, results = seen.words.clone(), seen.results.clone()
+        words = seen.words.clone()
         words[row, seen.pointed[:, 0]] = torch.from_numpy(WORDS[routines]).to(words)
-        results[row, seen.pointed[:, 0]] = 0
-        parents = torch.full_like(seen.parents, -1)
         return replace(
             part,
-            observation=replace(seen, words=words, results=results, parents=parents),
+            observation=replace(seen, words=words),
             left=torch.ones_like(part.left),
             returns=self.settings.discount ** torch.from_numpy(delays).float(),
         )

@@ -68,6 +68,8 @@ class ExecutorConfig(Parts):
     """`paper`: stacked blocks. `plus`: how often the specification is read."""
     plans: int = 6
     """`plus`: heads that find ways."""
+    memory: bool = True
+    """Whether a routine that takes several steps goes on from its own last result, or begins anew at each."""
 
     def __post_init__(self) -> None:
         missing = [name.replace("_", "-") for name in self.PAPER_ONLY if not getattr(self, name)]

@@ -114,6 +114,7 @@ class Executor(nn.Module):
         batch, count, most = parents.shape
         numbers = torch.cat([pointed, parents.flatten(1)], dim=1)
         rows, others = torch.split(_take(results, numbers), [count, count * most], dim=1)
+        rows = rows if self.config.memory else torch.zeros_like(rows)
         seen = self.reader.prepare(specification, others.view(batch, count, most, -1), parents >= 0)
         allowed = torch.cat([torch.ones_like(pointed, dtype=torch.bool)[..., None], parents >= 0], dim=2)
         for number, block in enumerate(self.blocks):
@@ -136,6 +137,7 @@ class Executor(nn.Module):
             allowed = allowed | exists[:, None]
         active = torch.nn.functional.one_hot(pointed + 1, routines + 1)[..., 1:].sum(dim=1).bool()[..., None]
         seen = self.reader.prepare(specification, *self._heard(results, pointed, parents))
+        results = results if self.config.memory else results.masked_fill(active, 0.0)
         for number, block in enumerate(self.blocks):
             told = block.tell(results, every, program)
             rows = block.follow(told, told, told, allowed, None, "")
