@@ -105,12 +105,11 @@ class PPOTraining(RewardLearner[PPOSettings]):
         return settings.value * error - policy - self.entropy_weight * entropy
 
     def _loss_of_lessons(self, lessons: Experience, log_probabilities: Tensor, rows: Tensor) -> Tensor:
-        """Self-imitation: do again what went better than was thought."""
+        """Self-imitation: do again what went better than it would be expected to. The value learns nothing from this:
+        all lessons are successes."""
         taken = log_probabilities.gather(1, lessons.actions[:, None])[:, 0]
-        value = self.value(rows, lessons.left)
-        better = (lessons.returns - value).clamp(min=0)
-        loss = self.settings.value * better.square() - taken * better.detach()
-        return loss.sum() / max(1, len(lessons))
+        better = (lessons.returns - self.value(rows, lessons.left)).clamp(min=0).detach()
+        return -(taken * better).sum() / max(1, len(lessons))
 
     @property
     def sharpness(self) -> float:
