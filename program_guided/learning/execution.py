@@ -90,24 +90,26 @@ class Observation:
         """Many observations as one of many worlds; programs are as long as the longest."""
         longest = max(each.words.shape[1] for each in observations)
         observations = [each._lengthened(longest - each.words.shape[1]) for each in observations]
-        parts = zip(*(each._parts() for each in observations), strict=True)
-        return cls._of([None if part[0] is None else torch.cat(part) for part in parts])
+        parts = zip(*(each.parts() for each in observations), strict=True)
+        return cls.of([None if part[0] is None else torch.cat(part) for part in parts])
 
     def _lengthened(self, more: int) -> Observation:
         beyond = (0, 0, 0, more)
         return replace(self, words=pad(self.words, beyond), results=pad(self.results, beyond)) if more else self
 
-    def _parts(self) -> list[Tensor | None]:
+    def parts(self) -> list[Tensor | None]:
+        """All tensors in their order."""
         grid = self.grid
         seen = (self.words, self.results, self.pointed, self.parents, self.mask, self.shift)
         return [grid.kinds, grid.agent, grid.inventory, *seen]
 
     @classmethod
-    def _of(cls, parts: Sequence[Any]) -> Observation:
+    def of(cls, parts: Sequence[Any]) -> Observation:
+        """Of tensors in this order."""
         return cls(Grid(*parts[:3]), *parts[3:])
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Observation:
-        return self._of([None if part is None else change(part) for part in self._parts()])
+        return self.of([None if part is None else change(part) for part in self.parts()])
 
 
 def infer(model: Executor, observation: Observation, watch: Watch | None = None) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,8 @@
 +1 when the whole program is finished, and nothing else. What makes that enough:
 
 - Programs are admitted from short to long: one more routine whenever enough of the latest episodes were finished.
-- Conditions are learned from what the interpreter shows (`experience.py`), behaviours from their advantage.
+- Conditions are learned from what the interpreter shows (`experience.py`), again and again (`facts.py`); behaviours
+  from their advantage.
 - What was done by the way is a success of the routine that it was (`hindsight.py`).
 - The value is told how many routines are left, which says most of what the rest of a program is worth.
 - Actions are sampled more and more sharply, so that the greedy executor's own failures are met while there is time.
@@ -26,6 +27,7 @@ from torch import Tensor
 
 from program_guided.learning.execution import Observation
 from program_guided.learning.experience import Experience, RewardLearner
+from program_guided.learning.facts import Facts
 from program_guided.learning.hindsight import WORDS, History
 from program_guided.learning.settings import PPOSettings
 from program_guided.tasks.minecraft.rules import TIME_LIMIT
@@ -40,7 +42,7 @@ class PPOTraining(RewardLearner[PPOSettings]):
         super().__init__(*given, **named)
         sizes = self.batch.programs.size
         self.limit = int(sizes.min() if self.settings.admit else sizes.max())
-        self._history = History()
+        self._history, self._facts = History(), Facts(self.settings.remembered)
         self._offer()
         self.batch.reset()
 
@@ -50,6 +52,7 @@ class PPOTraining(RewardLearner[PPOSettings]):
         with torch.no_grad():
             experience, every = self._collect()
             lessons = self._lessons(every)
+            self._facts.add(experience)
         parts = zip(self._parts(len(experience)), self._parts(len(lessons)), strict=True)
         losses = []
         for one, other in parts:
@@ -84,25 +87,31 @@ class PPOTraining(RewardLearner[PPOSettings]):
             yield from torch.randperm(count, generator=self.chance).tensor_split(parts)
 
     def _loss(self, part: Experience, lessons: Experience) -> Tensor:
-        together = Observation.together([part.observation, lessons.observation])
-        log_probabilities, rows = self.policy(together)
-        split = (torch.split(each, [len(part), len(lessons)]) for each in (log_probabilities, rows))
-        lived, imagined = zip(*split, strict=True)
-        return self._loss_of_experience(part, *lived) + self._loss_of_lessons(lessons, *imagined)
+        observations = [part.observation, lessons.observation]
+        recalled = min(self.settings.recalled, len(self._facts))
+        if recalled:
+            known, answers = self._facts.draw(recalled, self.chance)
+            observations.append(known)
+        log_probabilities, rows = self.policy(Observation.together(observations))
+        sizes = [len(part), len(lessons), recalled]
+        lived, imagined, certain = torch.split(log_probabilities, sizes)
+        loss = self._loss_of_experience(part, lived, rows[: len(part)])
+        loss = loss + self._loss_of_lessons(lessons, imagined, rows[len(part) : len(part) + len(lessons)])
+        if recalled:
+            loss = loss - self.settings.conditions * certain.gather(1, answers[:, None]).mean()
+        return loss
 
     def _loss_of_experience(self, part: Experience, log_probabilities: Tensor, rows: Tensor) -> Tensor:
         settings = self.settings
-        labelled = part.answers >= 0 if settings.answers else torch.zeros_like(part.answers, dtype=torch.bool)
+        counted = (part.answers < 0) | (settings.recalled == 0)
         taken = log_probabilities.gather(1, part.actions[:, None])[:, 0]
-        right = log_probabilities.gather(1, part.answers.clamp(min=0)[:, None])[:, 0]
-        gain = _standard(part.advantages, ~labelled)
+        gain = _standard(part.advantages, counted)
         ratio = (taken - part.log_probabilities).exp()
         surrogate = torch.minimum(ratio * gain, ratio.clamp(1 - settings.ratio, 1 + settings.ratio) * gain)
-        policy = torch.where(labelled, settings.conditions * right, surrogate).mean()
         entropy = -(log_probabilities.exp() * log_probabilities.clamp(min=-1e9)).sum(dim=1)
-        entropy = entropy.masked_fill(labelled, 0.0).mean()
+        policy = (surrogate + self.entropy_weight * entropy).masked_fill(~counted, 0.0).mean()
         error = (self.value(rows, part.left) - part.returns).square().mean()
-        return settings.value * error - policy - self.entropy_weight * entropy
+        return settings.value * error - policy
 
     def _loss_of_lessons(self, lessons: Experience, log_probabilities: Tensor, rows: Tensor) -> Tensor:
         """Self-imitation: do again what went better than it would be expected to. The value learns nothing from this:
@@ -135,11 +144,12 @@ class PPOTraining(RewardLearner[PPOSettings]):
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors, numbers = super().state()
-        return tensors, numbers | {"limit": self.limit}
+        return tensors | self._facts.state(), numbers | {"limit": self.limit}
 
     def restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
         super().restore(tensors, numbers)
         self.limit = int(numbers["limit"])
+        self._facts.restore(tensors)
         self._offer()
 
 

@@ -50,6 +50,7 @@ class Settings:
     COUNTS: ClassVar[tuple[str, ...]] = ("steps", "every", "warm_up")
     SHARES: ClassVar[tuple[str, ...]] = ("average", "decay")
     POSITIVE: ClassVar[tuple[str, ...]] = ("rate", "clip")
+    WEIGHTS: ClassVar[tuple[str, ...]] = ()
 
     @property
     def stride(self) -> int:
@@ -84,6 +85,9 @@ class Settings:
         for name in self.POSITIVE:
             if not getattr(self, name) > 0:
                 raise DataError(f"{_flag(self, name)}: it must be more than 0")
+        for name in self.WEIGHTS:
+            if not getattr(self, name) >= 0:
+                raise DataError(f"{_flag(self, name)}: it cannot be less than 0")
         name, count = self.shared
         if processes < 1 or count % processes:
             raise DataError(f"--{name} {count} cannot be shared evenly by --processes {processes}")
@@ -153,6 +157,7 @@ class RewardSettings(WorldSettings):
 
     COUNTS: ClassVar[tuple[str, ...]] = (*WorldSettings.COUNTS, "horizon", "window")
     SHARES: ClassVar[tuple[str, ...]] = (*Settings.SHARES, "discount", "trace")
+    WEIGHTS: ClassVar[tuple[str, ...]] = ("entropy", "value")
 
     @property
     def stride(self) -> int:
@@ -182,10 +187,12 @@ class PPOSettings(RewardSettings):
     sharpen: float = 4.0
     """Scores of actions are multiplied by up to this; it rises from 1. So the learner acts more and more as it will
     when it acts greedily, and meets what goes wrong then."""
-    answers: bool = True
-    """Learn conditions from what the interpreter shows: an episode that ends at one was answered wrongly."""
-    conditions: float = 4.0
-    """Weight of a condition's loss beside that of a behaviour's step; there are fewer of them."""
+    remembered: int = 16_384
+    """So many right answers to conditions are remembered: an episode that ends at one was answered wrongly."""
+    recalled: int = 256
+    """So many of them are learned from in each update; 0: conditions are learned from their advantage, like actions."""
+    conditions: float = 0.5
+    """Weight of that."""
     hindsight: float = 0.25
     """Share of the steps that are learned from as going where they went, though it was not asked for; what is done by
     the way and rarer, like placing in a wrong place, is always learned from."""
@@ -194,9 +201,10 @@ class PPOSettings(RewardSettings):
     patience: int = 10
     """An episode is cut off after so many steps for each routine that is admitted, and as many more."""
 
-    COUNTS: ClassVar[tuple[str, ...]] = (*RewardSettings.COUNTS, "epochs", "minibatch", "patience")
+    COUNTS: ClassVar[tuple[str, ...]] = (*RewardSettings.COUNTS, "epochs", "minibatch", "patience", "remembered")
     SHARES: ClassVar[tuple[str, ...]] = (*RewardSettings.SHARES, "admit", "hindsight")
-    POSITIVE: ClassVar[tuple[str, ...]] = (*RewardSettings.POSITIVE, "ratio", "sharpen", "conditions")
+    POSITIVE: ClassVar[tuple[str, ...]] = (*RewardSettings.POSITIVE, "ratio", "sharpen")
+    WEIGHTS: ClassVar[tuple[str, ...]] = (*RewardSettings.WEIGHTS, "recalled", "conditions")
 
 
 @dataclass(frozen=True)
