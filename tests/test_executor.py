@@ -43,7 +43,9 @@ def grids(batch):
 
 @torch.no_grad()
 @pytest.mark.parametrize(
-    "settings", [{}, {"structure": False}, {"semantics": False}], ids=["whole", "no P^t", "no P^s"]
+    "settings",
+    [{}, {"structure": False}, {"semantics": False}, {"memory": False}],
+    ids=["whole", "no P^t", "no P^s", "no memory"],
 )
 @pytest.mark.parametrize("form", FORMS)
 def test_computing_the_pointed_row_equals_computing_every_row(form, settings):

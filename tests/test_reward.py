@@ -10,6 +10,7 @@ from program_guided.learning.a2c import A2CTraining
 from program_guided.learning.agent import ExecutorAgent
 from program_guided.learning.execution import Observation, build, infer, minecraft_config
 from program_guided.learning.experience import advantages, routines_left
+from program_guided.learning.facts import Facts
 from program_guided.learning.hindsight import History, routine_of
 from program_guided.learning.ppo import PPOTraining
 from program_guided.learning.settings import A2CSettings, PPOSettings
@@ -101,6 +102,26 @@ def test_what_conditions_teach_is_what_the_planner_says():
         assert (known == asked)[training.batch.outcome != Outcome.TIMEOUT].all()
         labelled += int(known.sum())
     assert labelled > 50
+
+
+def test_right_answers_are_remembered_up_to_a_number_and_restored():
+    training = learner(PPO, programs=load_split("train")[:200])
+    training.batch.offer(np.arange(200, dtype=np.int32))
+    training.batch.reset()
+    facts, added = Facts(most=40), []
+    for _ in range(4):
+        experience = training.collect()
+        added += experience.answers[experience.answers >= 0].tolist()
+        facts.add(experience)
+    assert len(added) > len(facts) == 40
+    observation, answers = facts.draw(30, torch.Generator().manual_seed(0))
+    assert observation.mask[torch.arange(30), answers].all()
+    again = Facts(most=40)
+    again.restore(facts.state())
+    assert facts.state()["fact 9"].tolist() == added[-40:]
+    drawn = again.draw(30, torch.Generator().manual_seed(0))
+    assert torch.equal(drawn[1], answers)
+    torch.testing.assert_close(infer(training.model, drawn[0])[0], infer(training.model, observation)[0])
 
 
 def test_reward_is_given_at_the_end_of_a_program_and_only_there():
