@@ -330,7 +330,7 @@ def test_speed_is_measured(world, tmp_path):
         (Train("minecraft", data=Path("x")), "are for visual"),
         (Train("visual", settings=VisualSettings(questions=0)), "--questions 0: at least 1 is needed"),
         (Train("visual", word_width=0), "--word-width 0: it is from 1 to 1024"),
-        (Train("visual", without=("x",)), "--without is for minecraft"),
+        (Train("visual", without=("x",)), "--without and --memory are for minecraft"),
         (Evaluate(("nobody",), task="visual"), "nobody: does not exist"),
         (Evaluate(("minecraft",), task="visual"), "of the domain 'minecraft'"),
         (Evaluate(task="visual", sheet=Path("x.gif")), "must end with .png"),

@@ -12,7 +12,7 @@ import tyro
 
 from program_guided.cli.output import Flag, OptionalNumber, OptionalPath, OptionalText, provenance
 from program_guided.errors import DataError
-from program_guided.learning.settings import RECIPES, PPOSettings, Settings, Target
+from program_guided.learning.settings import RECIPES, Settings, Target
 from program_guided.models.config import Form, Parts
 
 if TYPE_CHECKING:
@@ -63,6 +63,9 @@ class Train:
     """minecraft: programs of train that are not trained on, but evaluated on."""
     without: tuple[str, ...] = ()
     """minecraft: leave out the programs that contain one of these routines, like "mine(gold)" or "is_there[river]"."""
+    memory: bool | None = None
+    """minecraft: a routine that takes several steps goes on from its own last result, or begins each step anew; left
+    out, anew but for --target dense --model plus."""
     parts: tyro.conf.OmitArgPrefixes[Parts] = field(default_factory=Parts)
     settings: tyro.conf.OmitArgPrefixes[Settings] = RECIPES["minecraft", "dense", "plus"]
 
@@ -125,15 +128,15 @@ class Train:
         if any(option is not None for option in (self.data, self.features, self.train_set, self.word_width)):
             raise DataError("--data, --features, --train-set and --word-width are for visual")
         task = WorldTask(self.target, self.held_out, self.without)
-        memory = not isinstance(self.settings, PPOSettings)  # what hindsight imagines has no past
+        memory = (self.target, self.model) == ("dense", "plus") if self.memory is None else self.memory
         return task, minecraft_config(self.model, memory=memory, **dataclasses.asdict(self.parts))
 
     def _visual(self) -> tuple[Task, ExecutorConfig]:
         from program_guided.cli.visual_world import ready_world
         from program_guided.learning.visual_task import VisualTask
 
-        if self.without:
-            raise DataError("--without is for minecraft")
+        if self.without or self.memory is not None:
+            raise DataError("--without and --memory are for minecraft")
         if self.target not in ("dense", "partial"):
             raise DataError(f"--target {self.target}: the targets of visual are dense and partial")
         if self.word_width is not None and not 1 <= self.word_width <= 1024:
