@@ -59,9 +59,8 @@ class Learner(ABC, Generic[AnySettings]):
         settings = self.settings
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        used = [parameter for parameter in self.model.parameters() if parameter.grad is not None]
-        flat = torch.cat([loss.detach()[None], *(parameter.grad.flatten() for parameter in used)])  # type: ignore[union-attr]
-        flat = self._agree(flat)
+        used = self._used()
+        flat = self._agree(torch.cat([loss.detach()[None], *(_gradient(parameter).flatten() for parameter in used)]))
         if not bool(flat.isfinite().all()):
             return math.nan
         gradients = torch.split(flat[1:], [parameter.numel() for parameter in used])
@@ -73,6 +72,12 @@ class Learner(ABC, Generic[AnySettings]):
         self.optimizer.step()
         self._follow(min(settings.average, (self.done + 1) / (self.done + 10)))
         return float(flat[0])
+
+    def _used(self) -> list[Tensor]:
+        """Parameters that have a gradient in any process: one may have met no question of some kind."""
+        every = list(self.model.parameters())
+        here = torch.tensor([float(each.grad is not None) for each in every], device=every[0].device)
+        return [each for each, share in zip(every, self._agree(here).tolist(), strict=True) if share > 0]
 
     def _warmth(self) -> float:
         """Share of the learning rate's height at this time."""
@@ -99,3 +104,7 @@ class Learner(ABC, Generic[AnySettings]):
         """Go on from a `state`."""
         self.done = int(numbers["done"])
         self.chance.set_state(tensors["random"])
+
+
+def _gradient(parameter: Tensor) -> Tensor:
+    return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
