@@ -1,7 +1,7 @@
 """A network carrying out programs in a batch of worlds: Algorithm 1 over many worlds at once.
 
-Holds the result matrix Z of every world and computes only the pointed row, from its own past and its parent's result
-(the routine executed before it): a step costs the same whatever the program's length.
+Holds the result matrix Z of every world and computes only the pointed row, from its parent's result (the routine
+executed before it) and, with memory, from its own last one: a step costs the same whatever the program's length.
 
     execution = Execution(model, batch)
     logits, rows = execution.infer()
