@@ -151,12 +151,15 @@ COMMAND = [
 ]
 
 
-@pytest.mark.parametrize("model", ["plus", "paper"])
-def test_killed_and_resumed_it_ends_with_the_same_weights(tmp_path, model):
+REWARD = ("--target", "reward", "--steps", "1024", "--every", "256", "--horizon", "16", "--minibatch", "64")
+
+
+@pytest.mark.parametrize("what", [(), ("--model", "paper"), REWARD], ids=["plus", "paper", "reward"])
+def test_killed_and_resumed_it_ends_with_the_same_weights(tmp_path, what):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
 
     def command(folder, *more):
-        return [PROTO, *COMMAND, folder, "--model", model, *more]
+        return [PROTO, *COMMAND, folder, *what, *more]
 
     subprocess.run(command(whole), env=ENVIRONMENT, check=True, capture_output=True)
     running = subprocess.Popen(command(killed), env=ENVIRONMENT, stdout=subprocess.DEVNULL)
@@ -202,6 +205,7 @@ def test_two_processes_share_a_training(tmp_path):
     command = [PROTO, *COMMAND, tmp_path, "--processes", "2"]
     ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
     assert ran.returncode == 0, ran.stderr
+    assert "distributed" not in ran.stdout + ran.stderr, "Fabric keeps quiet"
     state = load_file(tmp_path / "training.safetensors")
     assert state["0.worlds.agent"].shape == state["1.worlds.agent"].shape == (8, 2)
     assert not torch.equal(state["0.worlds.random"], state["1.worlds.random"])
@@ -209,6 +213,15 @@ def test_two_processes_share_a_training(tmp_path):
         torch.testing.assert_close(state[f"model.{name}"], tensor, atol=1e-5, rtol=1e-4)
     again = subprocess.run([*command, "--resume"], env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
     assert again.returncode == 0, again.stderr
+
+
+def test_two_processes_learn_from_reward(tmp_path):
+    command = [PROTO, *COMMAND, tmp_path, *REWARD, "--processes", "2"]
+    ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
+    assert ran.returncode == 0, ran.stderr
+    state = load_file(tmp_path / "training.safetensors")
+    assert state["0.worlds.agent"].shape == state["1.worlds.agent"].shape == (8, 2)
+    assert not torch.equal(state["0.worlds.random"], state["1.worlds.random"])
 
 
 def test_a_loss_that_is_not_a_number_stops_the_training_and_keeps_the_last_state(tmp_path):

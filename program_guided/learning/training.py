@@ -13,6 +13,7 @@ same on one process, on several (gloo), on GPUs, or on machines started by torch
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 import warnings
@@ -36,6 +37,9 @@ from program_guided.models.executor import Executor
 __all__ = ["STATE", "Job", "Moment", "train"]
 
 STATE, LOG = "training.safetensors", "log.jsonl"
+
+for talker in ("distributed", "rank_zero"):  # no banner of the processes
+    logging.getLogger(f"lightning_fabric.utilities.{talker}").setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True)
