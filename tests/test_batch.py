@@ -5,10 +5,10 @@ import pytest
 
 from program_guided.errors import WorldError
 from program_guided.language.parser import parse
-from program_guided.tasks.minecraft.agents import PlannerAgent, RandomAgent
+from program_guided.tasks.minecraft.agents import PlannerAgent, RandomAgent, pointed
 from program_guided.tasks.minecraft.batch import Batch, Entry
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECTS
-from program_guided.tasks.minecraft.rules import MERCHANTS, TIME_LIMIT, WALKABLE, Action, Cell, Outcome
+from program_guided.tasks.minecraft.rules import MERCHANTS, TIME_LIMIT, WALKABLE, Action, Cell, Operation, Outcome
 from program_guided.tasks.minecraft.splits import load_split
 
 SIDE = 8
@@ -137,6 +137,24 @@ def test_the_best_actions_are_found_without_changing_anything():
         assert all((after[name] == before[name]).all() for name in before)
         assert all((ours == theirs).all() for ours, theirs in zip(first, second, strict=True))
         batch.step_or_reset(noisy(batch, random))
+
+
+def test_whether_a_condition_holds_can_be_asked_of_any_world():
+    """What the planner would say there; worlds that stand elsewhere can be asked too."""
+    batch, random, met = Batch(load_split("complex")[:40], 256), np.random.default_rng(2), 0
+    batch.reset()
+    for _ in range(40):
+        best, _ = batch.best_actions()
+        rows, worlds = pointed(batch).astype(np.int64), np.arange(batch.count)
+        conditions = np.flatnonzero(best[:, Action.TRUE] | best[:, Action.FALSE])
+        holds = batch.conditions_hold(conditions, rows[conditions])
+        np.testing.assert_array_equal(holds, best[conditions, Action.TRUE])
+        some = np.flatnonzero(batch.programs.operation == Operation.IS_THERE)[:1].repeat(batch.count)
+        kind = batch.programs.arguments[some[0], 0]
+        np.testing.assert_array_equal(batch.conditions_hold(worlds, some), (batch.worlds.cells == kind).any(axis=(1, 2)))
+        met += len(conditions)
+        batch.step_or_reset(noisy(batch, random))
+    assert met > 100
 
 
 def test_asking_for_the_best_actions_does_not_change_the_episodes_to_come():

@@ -26,7 +26,7 @@ from program_guided.learning.settings import DenseSettings
 from program_guided.learning.tasks import WorldTask
 from program_guided.learning.training import Job, train
 from program_guided.tasks.minecraft.agents import rollout
-from program_guided.tasks.minecraft.batch import Entry
+from program_guided.tasks.minecraft.batch import Batch, Entry
 from program_guided.tasks.minecraft.domain import DOMAIN
 from program_guided.tasks.minecraft.splits import load_split
 
@@ -86,6 +86,29 @@ def test_training_lowers_the_loss_and_is_the_same_for_the_same_seed(form, change
         losses.append([training.step() for _ in range(40)])
     assert losses[0] == losses[1]
     assert np.mean(losses[0][-5:]) < 0.9 * np.mean(losses[0][:5])
+
+
+def test_conditions_are_learned_in_worlds_that_are_only_asked():
+    """No program here ever comes to its conditions; asked in between, they are answered all the same."""
+    mine = "\n".join(["mine(gold)"] * 3)
+    programs = entries(f"{mine}\nif is_there[river]:\n  mine(gold)", f"{mine}\nif is_there[iron]:\n  mine(gold)")
+
+    def answered(asked):
+        torch.manual_seed(0)
+        model = build(minecraft_config("plus", **TINY))
+        settings = DenseSettings(steps=150, worlds=64, warm_up=10, variants=64, rate=5e-3, greedy=0, asked=asked)
+        training = DenseTraining(model, programs, settings, seed=0)
+        training.batch.time_limit = 4
+        for _ in range(150):
+            training.step()
+        fresh = entries(*(f"if is_there[{kind}]:\n  goto(1, 1)" for kind in ("river", "iron")), worlds=100)
+        batch = Batch(fresh, len(fresh))
+        batch.reset()
+        best, _ = batch.best_actions()
+        return best[np.arange(batch.count), ExecutorAgent(model).act(batch)].mean()
+
+    assert answered(asked=0.5) > 0.9
+    assert answered(asked=0.0) < 0.75
 
 
 def test_a_small_executor_learns_one_routine_programs(tmp_path):

@@ -14,14 +14,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from program_guided.learning.execution import BEHAVIOURS
+from program_guided.learning.execution import BEHAVIOURS, Observation, infer
 from program_guided.learning.settings import DenseSettings
 from program_guided.learning.worlds import WorldLearner
+from program_guided.tasks.minecraft.domain import ACTIONS
+from program_guided.tasks.minecraft.rules import Action, Operation
 
 __all__ = ["DenseTraining", "dense_loss", "squared_loss"]
 
@@ -48,15 +51,37 @@ LOSSES: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {"cross-entropy": den
 class DenseTraining(WorldLearner[DenseSettings]):
     """A training that can be stepped, and taken up again from its `state`."""
 
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._conditions = np.flatnonzero(self.batch.programs.operation >= Operation.AGENT)
+
     def step(self) -> float:
         """Update the weights, step the worlds; the loss (not a number if the training has broken down)."""
         best, _ = self.batch.best_actions()
-        logits, rows = self.execution.infer()
-        mean = self.descend(self._loss(logits, torch.from_numpy(best).to(logits.device)))
+        seen, known, count = self.execution.observe(), torch.from_numpy(best), self.batch.count
+        if self.settings.asked and len(self._conditions):
+            asked, answers = self._ask(seen)
+            seen, known = Observation.together([seen, asked]), torch.cat([known, answers])
+        logits, rows = infer(self.model, seen)
+        mean = self.descend(self._loss(logits, known.to(logits.device)))
         if math.isfinite(mean):
-            self._act(best, logits.detach().softmax(dim=1).cpu(), rows)
+            self._act(best, logits[:count].detach().softmax(dim=1).cpu(), rows[:count])
             self.done += 1
         return mean
+
+    def _ask(self, seen: Observation) -> tuple[Observation, Tensor]:
+        """Some worlds as if some condition were pointed at, and the right answers."""
+        batch, programs = self.batch, self.batch.programs
+        count = math.ceil(self.settings.asked * batch.count)
+        numbers = self._numpy.choice(batch.count, count, replace=False)
+        conditions = self._numpy.choice(self._conditions, count)
+        part, row = seen.take(torch.from_numpy(numbers).to(self.execution.device)), torch.arange(count)
+        part.words[row, part.pointed[:, 0]] = torch.from_numpy(programs.words[conditions]).to(part.words)
+        part.results[row, part.pointed[:, 0]] = 0
+        part.mask[:] = torch.arange(len(ACTIONS), device=part.mask.device) >= BEHAVIOURS
+        answers = np.zeros((count, len(ACTIONS)), np.bool_)
+        answers[row, np.where(batch.conditions_hold(numbers, conditions), Action.TRUE, Action.FALSE)] = True
+        return part, torch.from_numpy(answers)
 
     def _loss(self, logits: Tensor, best: Tensor) -> Tensor:
         """The mean over states that have a best action, conditions counted more often if so asked."""
@@ -67,7 +92,7 @@ class DenseTraining(WorldLearner[DenseSettings]):
     def _act(self, best: np.ndarray, probabilities: Tensor, rows: Tensor) -> None:
         count = self.batch.count
         actions = torch.multinomial(probabilities, 1, generator=self.chance)[:, 0]
-        greedy = torch.arange(count) < self.settings.greedy * count * self.share_done
+        greedy = torch.arange(count) < self.settings.greedy * count * min(1.0, self.share_done / self.settings.rising)
         actions = torch.where(greedy, probabilities.argmax(dim=1), actions)
         led = np.ones(count, np.bool_)
         if self.settings.states == "learner":

@@ -125,13 +125,17 @@ class DenseSettings(WorldSettings):
     """Minus the log of the probability of all best actions, or the paper's L2 distance."""
     conditions: float = 1.0
     """Weight of a condition's loss beside that of a behaviour's step; there are fewer of them."""
+    asked: float = 0.0
+    """Share of the worlds in which the learner is also asked a condition of some other program, in each update."""
     greedy: float = 0.5
     """Share of the worlds in which the learner acts greedily instead of sampling, at the end; it rises from 0."""
+    rising: float = 1.0
+    """Share of the training over which that rises."""
     guided: float = 0.5
     """Share of the planner's steps at the beginning; it falls to 0 over the first twentieth of the training."""
 
-    SHARES: ClassVar[tuple[str, ...]] = (*Settings.SHARES, "greedy", "guided")
-    POSITIVE: ClassVar[tuple[str, ...]] = (*Settings.POSITIVE, "conditions")
+    SHARES: ClassVar[tuple[str, ...]] = (*Settings.SHARES, "asked", "greedy", "guided")
+    POSITIVE: ClassVar[tuple[str, ...]] = (*Settings.POSITIVE, "conditions", "rising")
 
 
 @dataclass(frozen=True)
@@ -262,7 +266,7 @@ class VisualSettings(Settings):
 
 RECIPES: Mapping[tuple[str, str, str], Settings] = {
     ("minecraft", "dense", "plus"): DenseSettings(),
-    ("minecraft", "dense", "paper"): DenseSettings(steps=12_000, rate=1e-3, conditions=4.0),
+    ("minecraft", "dense", "paper"): DenseSettings(steps=12_000, rate=1e-3, conditions=4.0, asked=0.25, rising=0.4),
     ("minecraft", "reward", "plus"): PPOSettings(),
     ("minecraft", "reward", "paper"): A2CSettings(),
     ("minecraft", "progress", "plus"): PPOSettings(),

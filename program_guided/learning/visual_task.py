@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
 from program_guided.errors import DataError
 from program_guided.language.domain import Domain
@@ -34,6 +36,8 @@ __all__ = ["VisualData", "VisualTask"]
 
 TRAIN, HELD_OUT = ("train_balanced", "train", "train_all"), ("val_balanced", "val", "val_all")
 """Sets to learn from and to be held out: the first that is there."""
+FITTED = 1000
+"""Pictures from which it is known, before any question, what varies in the vectors of objects."""
 
 
 class VisualData:
@@ -106,7 +110,18 @@ class VisualTask:
         return visual_config(form, len(vocabulary.words), WORDS, len(vocabulary.answers), **settings)
 
     def build(self, config: ExecutorConfig) -> Executor:
-        return build_visual(config, self._data.vocabulary.numbers)
+        """An executor that has seen pictures, but no questions."""
+        model = build_visual(config, self._data.vocabulary.numbers)
+        if config.form == "plus":
+            model.reader.objects.what.fit(torch.from_numpy(self._vectors()))
+        return model
+
+    def _vectors(self) -> NDArray[np.float32]:
+        """Vectors of objects in some pictures of train, evenly spaced."""
+        data = self._data
+        images = np.unique(data.index.questions(data.first_of(self._train)).columns["image"])
+        chosen = images[np.linspace(0, len(images) - 1, min(FITTED, len(images))).astype(np.int64)]
+        return np.concatenate([data.features.read(data.index.images[image]).features for image in chosen])
 
     def learner(
         self, model: Executor, settings: VisualSettings, seed: int, share: Share = (0, 1), agree: Agree = alone

@@ -27,6 +27,8 @@ MOST_OBJECTS = 256
 """Objects that can be told apart by their place in the list."""
 LIKE_NOTHING = 0.1
 """Weight of nothing in the mean of the objects that a head has picked."""
+SLIGHT = 0.01
+"""Added to a variance, so that its root has a gradient everywhere."""
 LOUD = 8.0
 """How much louder a head says whether it has picked any object, than what it looks like."""
 ALIKE = 16
@@ -72,15 +74,41 @@ class Scene:
 class Objects(nn.Module):
     """Objects as vectors: what is seen, and where."""
 
-    def __init__(self, width: int, hidden: int, numbers: int) -> None:
+    def __init__(self, width: int, hidden: int, what: nn.Module) -> None:
         super().__init__()
-        self.what, self.where = nn.Linear(numbers, width), mlp(9, hidden, width)
+        self.what, self.where = what, mlp(9, hidden, width)
         self.norm = nn.LayerNorm(width)
 
     def forward(self, pictures: Pictures) -> Tensor:
         """(pictures, objects, width)"""
         seen: Tensor = self.norm(self.what(pictures.features) + self.where(_shape(pictures.boxes)))
         return seen
+
+
+class Essence(nn.Module):
+    """Vectors by what varies most in them (principal components, once they have been `fitted`), then a linear layer.
+
+    What varies is known without any supervision; learned from questions, a layer over all numbers of a detector's
+    vectors has enough of them to know single objects by heart.
+    """
+
+    def __init__(self, numbers: int, kept: int, width: int) -> None:
+        super().__init__()
+        self.components: Tensor
+        self.register_buffer("components", nn.init.orthogonal_(torch.empty(kept, numbers)))
+        self.learned = nn.Linear(kept, width)
+
+    @torch.no_grad()
+    def fit(self, vectors: Tensor) -> None:
+        """To some vectors (count, numbers)."""
+        centred = vectors - vectors.mean(dim=0)
+        found = torch.linalg.eigh(centred.T @ centred).eigenvectors.T.flip(0)[: len(self.components)]
+        self.components.zero_()
+        self.components[: len(found)] = found
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        output: Tensor = self.learned(vectors @ self.components.T)
+        return output
 
 
 def _shape(boxes: Tensor) -> Tensor:
@@ -98,6 +126,8 @@ class Seen:
     stands: Tensor | None = None
     """(batch, rows, objects, parents * (1 + kinds)) how surely a parent has found an object, and how it stands to
     those that a parent has found"""
+    spread: Tensor | None = None
+    """(batch, rows, width) how different the objects are that the parents have found"""
 
 
 class ObjectReader(nn.Module):
@@ -108,7 +138,7 @@ class ObjectReader(nn.Module):
 
     def __init__(self, width: int, heads: int, blocks: int, numbers: int, hidden: int, sink: bool) -> None:
         super().__init__()
-        self.objects, self.sink = Objects(width, hidden, numbers), sink
+        self.objects, self.sink = Objects(width, hidden, nn.Linear(numbers, width)), sink
         self.attend = nn.ModuleList(nn.MultiheadAttention(width, heads, batch_first=True) for _ in range(blocks))
         self.row, self.object, self.none = nn.Linear(width, width), nn.Linear(width, width), nn.Linear(width, 1)
         self.code: Tensor
@@ -146,20 +176,21 @@ class PairReader(nn.Module):
 
     Every head picks objects, each by itself: those that are such as it asks for, and stand as it asks for to what the
     parents have found. It tells what the picked ones look like on the whole, how sure it is to have picked any, and how
-    many. What the first head picks is marked in the row of Z, every object by a direction of its own, and pointed at.
+    many; also how different those are that the parents have found. What the first head picks is marked in the row of Z, every object by a direction of its own, and pointed at.
     """
 
     def __init__(self, width: int, heads: int, numbers: int, hidden: int, kinds: int = 16, parents: int = 2) -> None:
         super().__init__()
         self.heads, self.parents, shown, stands = heads, parents, hidden // 2, parents * (2 * kinds + 1)
-        self.objects = Objects(hidden, hidden, numbers)
+        self.objects = Objects(hidden, hidden, Essence(numbers, hidden, hidden))
         self.relate, self.alike = mlp(PAIR, hidden // 2, kinds), nn.Linear(hidden, kinds * ALIKE)
         self.shown, self.asked = nn.Linear(hidden, shown), mlp(width, hidden, heads * shown)
         self.any = nn.Linear(width, heads)
         self.stands, self.wanted = nn.Linear(stands, hidden // 4), nn.Linear(width, stands)
         self.context, self.score = nn.Linear(width, hidden // 4), nn.Linear(hidden // 4, heads)
         self.value, self.gate = nn.Linear(hidden, hidden), nn.Linear(width, hidden)
-        self.join = nn.Linear(hidden + 2 * heads, width)
+        self.differ = nn.Linear(width, hidden)
+        self.join = nn.Linear(2 * hidden + 2 * heads, width)
         self.row, self.none = nn.Linear(width, width), nn.Linear(width, 1)
         self.mark, self.least = nn.Parameter(torch.tensor(MARK)), nn.Parameter(torch.tensor(-2.0))
         self.code: Tensor
@@ -184,11 +215,12 @@ class PairReader(nn.Module):
             found, parents = found.sum(dim=2, keepdim=True) / allowed.sum(dim=2)[:, :, None, None].clamp(min=1), 1
         found = nn.functional.pad(found, (0, 0, 0, self.parents - parents))
         related = torch.einsum("brpi,bijk->brjpk", found, scene.pairs).flatten(3)
-        return Seen(scene, torch.cat([found.transpose(2, 3), related], dim=3))
+        return Seen(scene, torch.cat([found.transpose(2, 3), related], dim=3), _spread(found.sum(dim=2), scene.values))
 
     def forward(self, query: Tensor, seen: Seen, number: int, watch: Watch | None = None) -> Tensor:
         scene = seen.scene
         assert seen.stands is not None
+        assert seen.spread is not None
         assert scene.values is not None
         asked = self.asked(query).unflatten(2, (self.heads, -1))
         such = torch.einsum("brhk,bnk->brhn", asked, scene.objects) * asked.shape[3] ** -0.5
@@ -201,7 +233,7 @@ class PairReader(nn.Module):
         total = picked.sum(dim=3)
         mean = torch.einsum("brhn,bnhd->brhd", picked, values) / (total + LIKE_NOTHING)[..., None]
         count = LOUD * torch.cat([picked.amax(dim=3) - 0.5, total.log1p() - 0.5], dim=2)
-        told = torch.cat([mean.flatten(2) * self.gate(query), count], dim=2)
+        told = torch.cat([mean.flatten(2) * self.gate(query), seen.spread * self.differ(query), count], dim=2)
         marked = picked[:, :, 0] @ self.code[: picked.shape[3]]
         result: Tensor = self.join(told) + self.mark * marked
         return result
@@ -216,6 +248,13 @@ def _only(scores: Tensor, scene: Scene) -> Tensor:
     """Scores (batch, ..., objects) of what there is."""
     there = scene.exists.view(len(scores), *(1,) * (scores.dim() - 2), -1)
     return scores.masked_fill(~there, -1e9)
+
+
+def _spread(weights: Tensor, values: Tensor) -> Tensor:
+    """(batch, rows, width) the deviation of values (batch, objects, width), weighted (batch, rows, objects)."""
+    weights = weights / (weights.sum(dim=2, keepdim=True) + LIKE_NOTHING)
+    mean, square = weights @ values, weights @ values.square()
+    return ((square - mean.square()).clamp(min=0) + SLIGHT).sqrt()
 
 
 def _stand(boxes: Tensor) -> Tensor:

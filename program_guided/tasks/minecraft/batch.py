@@ -25,7 +25,7 @@ from program_guided.language.table import RoutineTable, compile_program
 from program_guided.tasks.minecraft.compiled import compiled, inlined
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, LARGEST_SIDE, SMALLEST_SIDE
 from program_guided.tasks.minecraft.generator import copy_world, generate
-from program_guided.tasks.minecraft.kernels import NONE, RUNNING, begin, step_world
+from program_guided.tasks.minecraft.kernels import NONE, RUNNING, begin, conditions_hold, step_world
 from program_guided.tasks.minecraft.planner import label
 from program_guided.tasks.minecraft.random import draw, mix
 from program_guided.tasks.minecraft.rules import ACTION_MASK, TIME_LIMIT, Outcome
@@ -354,6 +354,12 @@ class Batch:
         bits, steps = np.zeros(self.count, np.uint16), np.zeros(self.count, np.int32)
         label(self.worlds, self.programs, bits, steps, self._room)
         return (bits[:, None] >> np.arange(len(ACTIONS), dtype=np.uint16) & 1).astype(np.bool_), steps
+
+    def conditions_hold(self, numbers: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each of these worlds is as the condition in a row of the programs says, whatever it is at."""
+        result = np.zeros(len(numbers), np.bool_)
+        conditions_hold(self.worlds, numbers, self.programs, rows, result)
+        return result
 
 
 def _table(entry: Entry, most_routines: int) -> RoutineTable:

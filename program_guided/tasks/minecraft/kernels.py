@@ -22,7 +22,7 @@ from program_guided.tasks.minecraft.rules import (
 )
 from program_guided.tasks.minecraft.state import ProgramSet, Worlds
 
-__all__ = ["begin", "compares", "condition_holds", "step_world"]
+__all__ = ["begin", "compares", "condition_holds", "conditions_hold", "step_world"]
 
 # Numba reads module constants at compile time; it does not know enumerations in every position.
 FLAT, RIVER, BRIDGE, MERCHANT = int(Cell.FLAT), int(Cell.RIVER), int(Cell.BRIDGE), int(Cell.MERCHANT)
@@ -59,6 +59,16 @@ def condition_holds(worlds: Worlds, i: int, operation: int, kind: int, compariso
     else:
         count = worlds.counts[i, kind]
     return compares(count, comparison, number)
+
+
+@compiled
+def conditions_hold(
+    worlds: Worlds, numbers: NDArray[np.int64], programs: ProgramSet, rows: NDArray[np.int64], result: NDArray[np.bool_]
+) -> None:
+    """Whether the condition in each of these rows of the programs is true of each of these worlds."""
+    for k in range(len(numbers)):
+        operation, arguments = programs.operation[rows[k]], programs.arguments[rows[k]]
+        result[k] = condition_holds(worlds, numbers[k], operation, arguments[0], arguments[1], arguments[2])
 
 
 @compiled
