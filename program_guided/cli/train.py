@@ -65,7 +65,7 @@ class Train:
     """minecraft: leave out the programs that contain one of these routines, like "mine(gold)" or "is_there[river]"."""
     memory: bool | None = None
     """minecraft: a routine that takes several steps goes on from its own last result, or begins each step anew; left
-    out, anew but for --target dense --model plus."""
+    out, anew if it learns from reward."""
     parts: tyro.conf.OmitArgPrefixes[Parts] = field(default_factory=Parts)
     settings: tyro.conf.OmitArgPrefixes[Settings] = RECIPES["minecraft", "dense", "plus"]
 
@@ -128,7 +128,7 @@ class Train:
         if any(option is not None for option in (self.data, self.features, self.train_set, self.word_width)):
             raise DataError("--data, --features, --train-set and --word-width are for visual")
         task = WorldTask(self.target, self.held_out, self.without)
-        memory = (self.target, self.model) == ("dense", "plus") if self.memory is None else self.memory
+        memory = self.target == "dense" if self.memory is None else self.memory
         return task, minecraft_config(self.model, memory=memory, **dataclasses.asdict(self.parts))
 
     def _visual(self) -> tuple[Task, ExecutorConfig]:

@@ -38,7 +38,6 @@ LARGEST_SHIFT = 48
 
 def minecraft_config(form: Form = "plus", **settings: int | bool) -> ExecutorConfig:
     """The configuration of an executor for the 2D Minecraft world."""
-    settings = {"memory": form == "plus"} | settings
     vocabulary, words = len(DOMAIN.vocabulary), DOMAIN.routine_width
     return ExecutorConfig(form=form, vocabulary=vocabulary, words=words, results=RESULTS, **settings)  # type: ignore[arg-type]
 

@@ -266,7 +266,7 @@ class VisualSettings(Settings):
 
 RECIPES: Mapping[tuple[str, str, str], Settings] = {
     ("minecraft", "dense", "plus"): DenseSettings(),
-    ("minecraft", "dense", "paper"): DenseSettings(steps=12_000, rate=1e-3, conditions=4.0, asked=0.25, rising=0.4),
+    ("minecraft", "dense", "paper"): DenseSettings(steps=18_000, rate=1e-3, asked=0.25, rising=0.4),
     ("minecraft", "reward", "plus"): PPOSettings(),
     ("minecraft", "reward", "paper"): A2CSettings(),
     ("minecraft", "progress", "plus"): PPOSettings(),
