@@ -151,7 +151,8 @@ def test_whether_a_condition_holds_can_be_asked_of_any_world():
         np.testing.assert_array_equal(holds, best[conditions, Action.TRUE])
         some = np.flatnonzero(batch.programs.operation == Operation.IS_THERE)[:1].repeat(batch.count)
         kind = batch.programs.arguments[some[0], 0]
-        np.testing.assert_array_equal(batch.conditions_hold(worlds, some), (batch.worlds.cells == kind).any(axis=(1, 2)))
+        there = (batch.worlds.cells == kind).any(axis=(1, 2))
+        np.testing.assert_array_equal(batch.conditions_hold(worlds, some), there)
         met += len(conditions)
         batch.step_or_reset(noisy(batch, random))
     assert met > 100

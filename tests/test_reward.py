@@ -1,5 +1,7 @@
 """Learning from reward: advantages by closed form, what conditions teach, and that it learns, again the same."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from program_guided.learning.a2c import A2CTraining
 from program_guided.learning.agent import ExecutorAgent
 from program_guided.learning.execution import Observation, build, infer, minecraft_config
 from program_guided.learning.experience import advantages, routines_left
-from program_guided.learning.facts import Facts
+from program_guided.learning.facts import Conditions, Facts
 from program_guided.learning.hindsight import History, routine_of
 from program_guided.learning.ppo import PPOTraining
 from program_guided.learning.settings import A2CSettings, PPOSettings
@@ -19,7 +21,7 @@ from program_guided.learning.training import Job, train
 from program_guided.tasks.minecraft.agents import RandomAgent, rollout
 from program_guided.tasks.minecraft.batch import Batch, Entry
 from program_guided.tasks.minecraft.domain import DOMAIN
-from program_guided.tasks.minecraft.rules import Action, Outcome
+from program_guided.tasks.minecraft.rules import Action, Operation, Outcome
 from program_guided.tasks.minecraft.splits import load_split
 from program_guided.tasks.minecraft.state import program_set
 
@@ -108,7 +110,8 @@ def test_right_answers_are_remembered_up_to_a_number_and_restored():
     training = learner(PPO, programs=load_split("train")[:200])
     training.batch.offer(np.arange(200, dtype=np.int32))
     training.batch.reset()
-    facts, added = Facts(most=40), []
+    programs = training.batch.programs
+    facts, added = Facts(40, programs), []
     for _ in range(4):
         experience = training.collect()
         added += experience.answers[experience.answers >= 0].tolist()
@@ -116,12 +119,45 @@ def test_right_answers_are_remembered_up_to_a_number_and_restored():
     assert len(added) > len(facts) == 40
     observation, answers = facts.draw(30, torch.Generator().manual_seed(0))
     assert observation.mask[torch.arange(30), answers].all()
-    again = Facts(most=40)
+    again = Facts(40, programs)
     again.restore(facts.state())
-    assert facts.state()["fact 9"].tolist() == added[-40:]
+    assert facts.state()["fact 10"].tolist() == [answer == Action.TRUE for answer in added[-40:]]
     drawn = again.draw(30, torch.Generator().manual_seed(0))
     assert torch.equal(drawn[1], answers)
     torch.testing.assert_close(infer(training.model, drawn[0])[0], infer(training.model, observation)[0])
+
+
+def test_what_follows_from_a_condition_is_so_in_every_world():
+    batch = Batch(load_split("train")[:300], 64)
+    batch.reset()
+    conditions, worlds = Conditions(batch.programs), np.arange(batch.count)
+    row_of = {number: row for row, number in enumerate(conditions.number) if number >= 0}
+    rows = [row_of[number] for number in range(len(conditions.words))]
+    holds = np.stack([batch.conditions_hold(worlds, np.full(batch.count, row)) for row in rows])
+    for one, true in enumerate(holds):
+        implied = conditions.implied[one].numpy()[true.astype(int)].T
+        known = implied >= 0
+        assert (implied[known] == holds[known]).all()
+        assert known[one].all(), "a condition follows from itself"
+    asked = {tuple(words): number for number, words in enumerate(conditions.words.tolist())}
+
+    def number(text):
+        return asked[tuple(compile_program(parse(f"if {text}:\n  mine(gold)", DOMAIN), DOMAIN).word_ids[0].tolist())]
+
+    more, some, exact = number("env[gold] > 1"), number("is_there[gold]"), number("agent[gold] >= 1")
+    assert conditions.implied[more, 1, some] == 1
+    assert conditions.implied[more, 0, some] == -1
+    assert conditions.implied[some, 0, more] == 0
+    assert conditions.implied[more, 1, exact] == -1, "what is carried is something else than what lies around"
+
+
+def test_programs_whose_routines_fail_are_drawn_more_often():
+    training = learner(replace(PPO, admit=0.0, focus=1.0), programs=entries("mine(gold)", "goto(2, 3)"))
+    operation = training.batch.programs.operation
+    mine, goto = (np.flatnonzero(operation == each) for each in (Operation.MINE, Operation.GOTO))
+    training.count(np.repeat(mine, 98), np.repeat(goto, 98))
+    training._offer()
+    assert np.bincount(training._offered)[1] > 0.95 * len(training._offered)
 
 
 def test_reward_is_given_at_the_end_of_a_program_and_only_there():

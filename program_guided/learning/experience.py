@@ -25,6 +25,7 @@ from torch import Tensor
 from program_guided.learning.execution import Observation, infer
 from program_guided.learning.settings import RewardSettings
 from program_guided.learning.worlds import WorldLearner
+from program_guided.tasks.minecraft.agents import pointed
 from program_guided.tasks.minecraft.rules import Action, Outcome
 from program_guided.tasks.minecraft.state import ProgramSet
 
@@ -38,6 +39,8 @@ class Experience:
     """Steps of all worlds, one after the other."""
 
     observation: Observation
+    rows: Tensor
+    """Of the program set, that were pointed at."""
     left: Tensor
     """Routines that are at least left to the program's end."""
     actions: Tensor
@@ -117,6 +120,7 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
     def _act(self, observation: Observation) -> dict[str, Tensor]:
         """One step of every world, and what is to be remembered of it."""
         batch, remaining, running = self.batch, self._remaining(), self.batch.outcome == Outcome.RUNNING
+        at = pointed(batch)
         log_probabilities, rows = self.policy(observation)
         log_probabilities = log_probabilities.cpu()
         actions = torch.multinomial(log_probabilities.exp(), 1, generator=self.chance)[:, 0]
@@ -126,7 +130,10 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
         over, finished = outcome != Outcome.RUNNING, outcome == Outcome.FINISHED
         self._recent = np.concatenate([self._recent, finished[over]])[-self.settings.window :]
         rewarded = finished | (running & ~over & (batch.ended >= 0) & self._each_routine)
+        failed = over & ~finished
+        self.count(at[running & ~failed & (batch.ended >= 0)], at[failed])
         return {
+            "rows": torch.from_numpy(at),
             "left": remaining,
             "actions": actions,
             "log_probabilities": log_probabilities.gather(1, actions[:, None])[:, 0],
@@ -137,6 +144,9 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
             "answers": _answers(observation.mask.cpu(), actions, torch.from_numpy(outcome)),
             "running": torch.from_numpy(running),
         }
+
+    def count(self, passed: NDArray[np.int64], failed: NDArray[np.int64]) -> None:
+        """Told in every step which rows of the program set were finished with, and in which ones an episode failed."""
 
     def noted(self) -> AbstractContextManager[None]:
         """Around every step of the worlds."""
@@ -202,6 +212,6 @@ def _experience(
         Observation.together(seen),
         advantages=gained.flatten(),
         returns=(gained + record["values"]).flatten(),
-        **{name: record[name].flatten() for name in ("left", "actions", "log_probabilities", "answers")},
+        **{name: record[name].flatten() for name in ("rows", "left", "actions", "log_probabilities", "answers")},
     )
     return every, record["running"].flatten().nonzero()[:, 0]

@@ -3,8 +3,9 @@
 +1 when the whole program is finished, and nothing else. What makes that enough:
 
 - Programs are admitted from short to long: one more routine whenever enough of the latest episodes were finished.
-- Conditions are learned from what the interpreter shows (`experience.py`), again and again (`facts.py`); behaviours
-  from their advantage.
+  Those are drawn more often whose routines have failed more often lately.
+- Conditions are learned from what the interpreter shows (`experience.py`), again and again, with all that follows from
+  it (`facts.py`); behaviours from their advantage.
 - What was done by the way is a success of the routine that it was (`hindsight.py`).
 - The value is told how many routines are left, which says most of what the rest of a program is worth.
 - Actions are sampled more and more sharply, so that the greedy executor's own failures are met while there is time.
@@ -23,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from program_guided.learning.execution import Observation
@@ -30,9 +32,14 @@ from program_guided.learning.experience import Experience, RewardLearner
 from program_guided.learning.facts import Facts
 from program_guided.learning.hindsight import WORDS, History
 from program_guided.learning.settings import PPOSettings
-from program_guided.tasks.minecraft.rules import TIME_LIMIT
+from program_guided.tasks.minecraft.rules import TIME_LIMIT, Operation
 
 __all__ = ["PPOTraining"]
+
+DRAWN = 4096
+"""So many programs are drawn for the episodes that begin in a turn."""
+FADING = 0.8
+"""What is left of the memory of failures after a turn."""
 
 
 class PPOTraining(RewardLearner[PPOSettings]):
@@ -42,7 +49,11 @@ class PPOTraining(RewardLearner[PPOSettings]):
         super().__init__(*given, **named)
         sizes = self.batch.programs.size
         self.limit = int(sizes.min() if self.settings.admit else sizes.max())
-        self._history, self._facts = History(), Facts(self.settings.remembered)
+        self._history, self._facts = History(), Facts(self.settings.remembered, self.batch.programs)
+        self._ends, self._offered = np.zeros((2, len(Operation))), np.zeros(0, np.int32)
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        self._has = np.zeros((len(sizes), len(Operation)), np.bool_)
+        self._has[owner, self.batch.programs.operation] = True
         self._offer()
         self.batch.reset()
 
@@ -60,6 +71,7 @@ class PPOTraining(RewardLearner[PPOSettings]):
             if math.isnan(losses[-1]):
                 return math.nan
         self._admit()
+        self._offer()
         self.done += 1
         return float(np.mean(losses))
 
@@ -124,6 +136,10 @@ class PPOTraining(RewardLearner[PPOSettings]):
     def sharpness(self) -> float:
         return 1 + (self.settings.sharpen - 1) * self.share_done
 
+    def count(self, passed: NDArray[np.int64], failed: NDArray[np.int64]) -> None:
+        for number, rows in enumerate((passed, failed)):
+            self._ends[number] += np.bincount(self.batch.programs.operation[rows], minlength=len(Operation))
+
     def _admit(self) -> None:
         """Admit programs of one more routine when the latest episodes went well."""
         if len(self._recent) < self.settings.window or self._recent.mean() < self.settings.admit:
@@ -131,12 +147,21 @@ class PPOTraining(RewardLearner[PPOSettings]):
         sizes = self.batch.programs.size
         if (sizes > self.limit).any():
             self.limit, self._recent = int(sizes[sizes > self.limit].min()), self._recent[:0]
-            self._offer()
 
     def _offer(self) -> None:
-        """Draw the coming episodes from what is admitted, and cut hopeless ones off soon (a cut is bootstrapped)."""
+        """Draw the programs of the coming episodes from what is admitted."""
+        (passed, failed), focus = self._ends, self.settings.focus
+        admitted = self.batch.programs.size <= self.limit
+        weights = (self._has * (failed + 1) / (passed + failed + 2)).max(axis=1) * admitted
+        share = focus * weights / weights.sum() + (1 - focus) * admitted / admitted.sum()
+        self._give(self._numpy.choice(len(share), DRAWN, p=share).astype(np.int32))
+        self._ends *= FADING
+
+    def _give(self, programs: NDArray[np.int32]) -> None:
+        """Programs of the coming episodes; hopeless ones are cut off soon (a cut is bootstrapped)."""
+        self._offered = programs
         self.batch.time_limit = min(TIME_LIMIT, self.settings.patience * (self.limit + 1))
-        self.batch.offer(np.flatnonzero(self.batch.programs.size <= self.limit).astype(np.int32))
+        self.batch.offer(programs)
 
     def figures(self) -> dict[str, float]:
         """% of the latest episodes finished, and the length of the programs that are admitted."""
@@ -144,13 +169,15 @@ class PPOTraining(RewardLearner[PPOSettings]):
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors, numbers = super().state()
-        return tensors | self._facts.state(), numbers | {"limit": self.limit}
+        own = {"ends": torch.from_numpy(self._ends), "offered": torch.from_numpy(self._offered)}
+        return tensors | own | self._facts.state(), numbers | {"limit": self.limit}
 
     def restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
         super().restore(tensors, numbers)
         self.limit = int(numbers["limit"])
+        self._ends = tensors["ends"].numpy()
         self._facts.restore(tensors)
-        self._offer()
+        self._give(tensors["offered"].numpy())
 
 
 def _standard(advantages: Tensor, among: Tensor) -> Tensor:

@@ -194,7 +194,8 @@ class PPOSettings(RewardSettings):
     remembered: int = 16_384
     """So many right answers to conditions are remembered: an episode that ends at one was answered wrongly."""
     recalled: int = 256
-    """So many of them are learned from in each update; 0: conditions are learned from their advantage, like actions."""
+    """So many of them are learned from in each update, with what follows from them; 0: conditions are learned from
+    their advantage, like actions."""
     conditions: float = 0.5
     """Weight of that."""
     hindsight: float = 0.25
@@ -202,11 +203,13 @@ class PPOSettings(RewardSettings):
     the way and rarer, like placing in a wrong place, is always learned from."""
     admit: float = 0.7
     """Programs of one more routine are admitted when this share of the latest episodes was finished; 0: all at once."""
+    focus: float = 0.5
+    """Share of the episodes whose programs are drawn by how often such routines have failed lately."""
     patience: int = 10
     """An episode is cut off after so many steps for each routine that is admitted, and as many more."""
 
     COUNTS: ClassVar[tuple[str, ...]] = (*RewardSettings.COUNTS, "epochs", "minibatch", "patience", "remembered")
-    SHARES: ClassVar[tuple[str, ...]] = (*RewardSettings.SHARES, "admit", "hindsight")
+    SHARES: ClassVar[tuple[str, ...]] = (*RewardSettings.SHARES, "admit", "focus", "hindsight")
     POSITIVE: ClassVar[tuple[str, ...]] = (*RewardSettings.POSITIVE, "ratio", "sharpen")
     WEIGHTS: ClassVar[tuple[str, ...]] = (*RewardSettings.WEIGHTS, "recalled", "conditions")
 

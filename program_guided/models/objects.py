@@ -176,7 +176,8 @@ class PairReader(nn.Module):
 
     Every head picks objects, each by itself: those that are such as it asks for, and stand as it asks for to what the
     parents have found. It tells what the picked ones look like on the whole, how sure it is to have picked any, and how
-    many; also how different those are that the parents have found. What the first head picks is marked in the row of Z, every object by a direction of its own, and pointed at.
+    many. What the first head picks is marked in the row of Z, every object by a direction of its own, and pointed at.
+    How different the objects are that the parents have found is told too.
     """
 
     def __init__(self, width: int, heads: int, numbers: int, hidden: int, kinds: int = 16, parents: int = 2) -> None:
@@ -209,6 +210,7 @@ class PairReader(nn.Module):
     def prepare(self, scene: Scene, heard: Tensor, allowed: Tensor) -> Seen:
         """heard (batch, rows, parents, width) are the parents' results, where allowed (batch, rows, parents)."""
         batch, rows, parents, _ = heard.shape
+        assert scene.values is not None
         found = self.point(heard.flatten(1, 2), scene)[..., :-1].sigmoid().view(batch, rows, parents, -1)
         found = found * allowed[..., None]
         if parents > self.parents:  # without structure every other routine is heard, as one
