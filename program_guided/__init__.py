@@ -36,7 +36,8 @@ def load(name: str | Path = "minecraft") -> ExecutorAgent | Reasoner:
     return ExecutorAgent.from_pretrained(name)
 
 
-if PurePath(sys.argv[0] if sys.argv else "").stem != "proto":  # the command line needs no registry, and starts faster
+# The command line needs no registry, and starts faster without.
+if PurePath(sys.argv[0] if sys.argv else "").name not in ("proto", "proto.exe"):
     from program_guided.tasks.minecraft.registration import register
 
     register()

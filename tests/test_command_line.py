@@ -103,6 +103,15 @@ def test_run_takes_a_map_and_an_inventory(tmp_path):
     assert "build" in [step["action"] for step in ran["trace"]]
 
 
+def test_a_map_on_which_the_program_cannot_be_finished_is_told(tmp_path):
+    program, drawn = tmp_path / "p.prg", tmp_path / "map.txt"
+    program.write_text("mine(gold)\n")
+    drawn.write_text("@....\n.....\n.....\n.....\n.....\n")
+    ran = proto("run", program, "--map", drawn, "--delay", 0)
+    assert ran.returncode == 1
+    assert "the planner does not finish this program on this map either" in ran.stdout
+
+
 def test_a_random_agent_says_why_it_failed():
     ran = proto("run", EXAMPLES / "bridge.prg", "--agent", "random", "--json")
     outcome = json.loads(ran.stdout)["outcome"]
@@ -116,6 +125,11 @@ WRONG = {
     "a file for a folder": (["run", EXAMPLES / "bridge.prg", "--gif", EXAMPLES / "bridge.prg" / "x.gif"], "x.gif"),
     "no such object": (["run", EXAMPLES / "bridge.prg", "--inventory", "glod", "1"], "did you mean 'gold'"),
     "no such split": (["evaluate", "--split", "longr"], "did you mean 'longer'"),
+    "nothing left to train on": (
+        ["train", "minecraft", "--held-out", 3999, "--without", "mine(gold)", "--out", "x"],
+        "programs of train are left; at least one must be trained on",
+    ),
+    "a side that is too small": (["evaluate", "random", "--split", "complex", "--sides", 5, 5], "complex: no world of"),
     "a program with mistakes": (["run", EXAMPLES / "mistakes.prg.txt"], "did you mean 'gold'"),
 }
 

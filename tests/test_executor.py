@@ -41,13 +41,19 @@ def grids(batch):
     )
 
 
+LITERAL = dict.fromkeys(ExecutorConfig.PAPER_ONLY, False)
+VARIANTS = {"whole": {}, "no P^t": {"structure": False}, "no P^s": {"semantics": False}, "no memory": {"memory": False}}
+
+
 @torch.no_grad()
 @pytest.mark.parametrize(
-    "settings",
-    [{}, {"structure": False}, {"semantics": False}, {"memory": False}],
-    ids=["whole", "no P^t", "no P^s", "no memory"],
+    ("form", "settings"),
+    [
+        *(pytest.param(form, VARIANTS[name], id=f"{form}, {name}") for form in FORMS for name in VARIANTS),
+        *(pytest.param("paper", {name: False}, id=f"paper, no {name}") for name in LITERAL),
+        pytest.param("paper", LITERAL, id="paper, literal"),
+    ],
 )
-@pytest.mark.parametrize("form", FORMS)
 def test_computing_the_pointed_row_equals_computing_every_row(form, settings):
     """Algorithm 1: forty steps of random programs, Z carried along in both forms."""
     torch.manual_seed(0)

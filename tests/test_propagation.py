@@ -51,4 +51,5 @@ def test_cells_off_the_map_and_scores_that_are_not_numbers_lead_nowhere():
     values = spread(torch.zeros_like(kinds), agent, *given)
     assert bool((values == OUTSIDE).all())
     broken = [torch.full_like(table, torch.nan).requires_grad_() for table in given]
-    spread(kinds, agent, *broken).sum().backward()
+    for form in (spread, spread_plain):
+        form(kinds, agent, *broken).sum().backward()

@@ -320,6 +320,17 @@ def rename_a_tensor(path):
     save_file(tensors, path)
 
 
+def overwrite_some_bytes(path):
+    content = bytearray(path.read_bytes())
+    content[-400:-300] = bytes(100)
+    path.write_bytes(content)
+
+
+def change_the_executor(folder, **changes):
+    config = json.loads((folder / "config.json").read_text())
+    change(folder / "config.json", executor=config["executor"] | changes)
+
+
 def spoil_a_tensor(path):
     tensors = load_file(path)
     next(iter(tensors.values())).fill_(torch.nan)
@@ -332,6 +343,11 @@ DAMAGES = {
     "text for weights": (lambda folder: (folder / "model.safetensors").write_text("x" * 99), "damaged or not"),
     "other weights": (lambda folder: rename_a_tensor(folder / "model.safetensors"), "do not fit config.json"),
     "weights that are not numbers": (lambda folder: spoil_a_tensor(folder / "model.safetensors"), "not numbers"),
+    "weights of other bytes": (lambda folder: overwrite_some_bytes(folder / "model.safetensors"), "its checksum"),
+    "no words": (lambda folder: change_the_executor(folder, vocabulary=0), "not the configuration"),
+    "a number for yes or no": (lambda folder: change_the_executor(folder, memory=2), "not the configuration"),
+    "parts of the other form": (lambda folder: change_the_executor(folder, positions=False), "not the configuration"),
+    "a number for a training": (lambda folder: change(folder / "config.json", training=3), "is damaged"),
     "truncated configuration": (lambda folder: cut(folder / "config.json"), "is damaged"),
     "no configuration": (lambda folder: (folder / "config.json").unlink(), "has no config.json"),
     "a list for a configuration": (lambda folder: (folder / "config.json").write_text("[]"), "is damaged"),
@@ -365,7 +381,7 @@ def without(*prefixes):
     def damage(path):
         tensors = load_file(path)
         with safe_open(path, framework="pt") as file:
-            metadata = file.metadata()
+            metadata = {"numbers": file.metadata()["numbers"]}
         kept = {name: tensor for name, tensor in tensors.items() if not name.startswith(prefixes)}
         assert len(kept) < len(tensors)
         save_file(kept, path, metadata)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, pstdev
@@ -12,7 +12,7 @@ import tyro
 
 from program_guided.cli.output import Flag, OptionalNumber, OptionalPath, OptionalText, print_json, save_json
 from program_guided.cli.run import named_agent
-from program_guided.errors import DataError
+from program_guided.errors import DataError, WorldError
 from program_guided.files import check_writable
 
 if TYPE_CHECKING:
@@ -109,7 +109,10 @@ class Evaluate:
                 for split, entries in splits.items():
                     waiting.say(f"{name} on {split}")
                     agent, training = self._named(name)
-                    found[split] = evaluate(agent, entries, **settings)
+                    try:
+                        found[split] = evaluate(agent, entries, **settings)
+                    except WorldError as error:
+                        raise DataError(f"{split}: {error}") from None
                 figures["agents"][name] = {"training": training, "splits": found}
         figures["means"] = _means(figures["agents"])
         self._report(figures)
@@ -187,7 +190,8 @@ def _training(agent: Any) -> dict[str, Any]:
 
 
 def _groups(agents: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
-    """Checkpoints by kind: form, target, and what was left out."""
+    """Checkpoints that differ in their seed only, by kind: form, target, what was left out, and what is set otherwise
+    than in the first of that kind."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for agent in agents.values():
         training = agent["training"]
@@ -195,8 +199,17 @@ def _groups(agents: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
             executor = training["executor"]
             missing = [name for name, there in executor.items() if there is False] + training.get("without", [])
             kind = ", ".join([executor["form"], training.get("target", "dense"), *(f"no {name}" for name in missing)])
+            if kind in groups:
+                kind += "".join(f", {name} {value}" for name, value in _other(training, groups[kind][0]["training"]))
             groups.setdefault(kind, []).append(agent)
     return groups
+
+
+def _other(training: Mapping[str, Any], first: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Sizes and settings that a training has otherwise than another one."""
+    for part in ("executor", "settings"):
+        ours, theirs = training.get(part, {}), first.get(part, {})
+        yield from ((name, value) for name, value in ours.items() if name in theirs and theirs[name] != value)
 
 
 def _means(agents: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,10 +69,21 @@ class Run:
             animate(moments, self.delay)
             stopped = last.message if last.outcome == "running" else last.outcome
             print(f"{agent}: {stopped} after {counted(last.time, 'step')}")
+            if self.map is not None and last.outcome != "finished":
+                self._doubt()
             written = [str(path) for path in (self.gif, self.png) if path is not None]
             if written:
                 print("wrote", " and ".join(written))
         return int(last.outcome != "finished")
+
+    def _doubt(self) -> None:
+        """A map of one's own may ask for the impossible."""
+        from program_guided.tasks.minecraft.snapshots import execution
+
+        batch = prepare(self.program, self.seed, self.map, self.inventory)
+        *_, last = execution(batch, named_agent("planner", self.seed))
+        if last.outcome != "finished":
+            print("the planner does not finish this program on this map either: is everything there, and within reach?")
 
     def _check(self) -> None:
         """What can be wrong before anything has run."""

@@ -10,6 +10,7 @@ that is not such a checkpoint, is damaged, or was made for another world is refu
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -44,6 +45,8 @@ __all__ = [
 SHIPPED = Path(__file__).parent.parent / "weights"
 """Each folder in here is a checkpoint that can be loaded by its name."""
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
+CHECKSUM = "sha256"
+"""Of all values, in the metadata of a file; weights from elsewhere may lack it."""
 FORMAT = 1
 """Raised when the meaning of the weights changes."""
 
@@ -128,7 +131,7 @@ def domain_of(name: Path | str) -> str:
 def _read(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(path.read_text("utf-8"))
-        _ = config["format"], config["domain"]["name"], config["domain"]["version"]
+        _ = config["format"], config["domain"]["name"], config["domain"]["version"], dict(config.get("training", {}))
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError):
@@ -140,7 +143,7 @@ def _read_config(path: Path, domain: Domain) -> dict[str, Any]:
     config = _read(path)
     version, name, domain_version = config["format"], config["domain"]["name"], config["domain"]["version"]
     if version != FORMAT:
-        raise DataError(f"{path}: a checkpoint of format {version}, this version reads {FORMAT}; train it again")
+        raise DataError(f"{path}: a checkpoint of format {version!r}, this version reads {FORMAT}; train it again")
     if (name, domain_version) != (domain.name, domain.version):
         raise DataError(
             f"{path}: made for version {domain_version} of the domain '{name}', this is version {domain.version} of "
@@ -156,19 +159,40 @@ def _executor_config(path: Path, config: Mapping[str, Any]) -> ExecutorConfig:
         known = {field.name: field.type for field in dataclasses.fields(ExecutorConfig)}
         if settings.keys() != known.keys() or settings["form"] not in ("paper", "plus"):
             raise ValueError
-        numbers = [value for name, value in settings.items() if name not in ("form", "results")]
-        if not all(isinstance(number, int) and 0 <= number <= 65536 for number in numbers):
-            raise ValueError
+        for name, kind in known.items():
+            value = settings[name]
+            if (kind == "bool" and type(value) is not bool) or (kind == "int" and not _is_size(value)):
+                raise ValueError
         return ExecutorConfig(**settings)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, DataError):
         raise DataError(f"{path}: 'executor' is not the configuration of an executor of this version") from None
 
 
+def _is_size(value: object) -> bool:
+    return type(value) is int and 1 <= value <= 65536
+
+
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """One safetensors file, whole or not at all."""
-    write_atomically(
-        path, save({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, dict(metadata))
-    )
+    """One safetensors file, whole or not at all, that knows its checksum."""
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    content = save(tensors, {**metadata, CHECKSUM: _checksum(tensors)})
+    write_atomically(path, _in_order(content))
+
+
+def _in_order(content: bytes) -> bytes:
+    """A safetensors file with its header sorted: the library writes it in any order, and equal weights should be equal
+    files."""
+    size = int.from_bytes(content[:8], "little")
+    header = json.dumps(json.loads(content[8 : 8 + size]), sort_keys=True, separators=(",", ":")).encode("utf-8")
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + content[8 + size :]
+
+
+def _checksum(tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode("utf-8") + tensors[name].numpy().tobytes())
+    return digest.hexdigest()
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -181,6 +205,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise DataError(f"{path}: does not exist") from None
     except (SafetensorError, OSError) as error:
         raise DataError(f"{path}: is damaged or not a safetensors file ({error})") from None
+    if metadata.get(CHECKSUM, "") not in ("", _checksum(tensors)):
+        raise DataError(f"{path}: is damaged, its checksum is not that of its values; the file is of no use")
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             raise DataError(f"{path}: {name} holds values that are not numbers; the file is of no use")

@@ -3,9 +3,9 @@
 Every best action is a right answer: the loss is minus the log of their total probability (or the paper's L2 distance).
 States come from the learner's own steps (DAgger) or from the planner's (behaviour cloning, as in the paper). One
 forward pass both acts and learns, so a world's step costs one forward and one backward. Early on the planner leads half
-of the learner's steps, so that the ends of programs are seen before conditions have been learned; more and
-more worlds act greedily, since greedy steps that go in circles are what sampled ones never show. Conditions are few in a
-program's own steps; the world can be asked any of them at any time, so it may also be `asked` those of other programs.
+of the learner's steps, so that the ends of programs are seen before conditions have been learned; more and more worlds
+act greedily, since greedy steps that go in circles are what sampled ones never show. Conditions are few in a program's
+own steps; the world can answer any of them at any time, so the learner may also be `asked` those of other programs.
 
     training = DenseTraining(model, entries, DenseSettings(steps=20_000), seed=0)
     loss = training.step()

@@ -88,8 +88,10 @@ class Settings:
         for name in self.WEIGHTS:
             if not getattr(self, name) >= 0:
                 raise DataError(f"{_flag(self, name)}: it cannot be less than 0")
+        if processes < 1:
+            raise DataError(f"--processes {processes}: at least 1 is needed")
         name, count = self.shared
-        if processes < 1 or count % processes:
+        if count % processes:
             raise DataError(f"--{name} {count} cannot be shared evenly by --processes {processes}")
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
+from program_guided.errors import DataError
 from program_guided.language.domain import Domain
 from program_guided.learning.a2c import A2CTraining
 from program_guided.learning.agent import ExecutorAgent
@@ -91,8 +92,10 @@ class WorldTask:
     domain: ClassVar[Domain] = DOMAIN
 
     def check(self) -> None:
-        for text in self.without:
-            read_routine(text)
+        left = len(self._entries)
+        if not self.programs and left <= self.held_out:
+            problem = f"{left} programs of train are left" if self.without else f"train has {left} programs"
+            raise DataError(f"--held-out {self.held_out}: {problem}; at least one must be trained on")
 
     def build(self, config: ExecutorConfig) -> Executor:
         return build(config)

@@ -11,8 +11,7 @@ in stacked blocks, and are decoded by the head of their result type. Rows that a
 The two forms are equal, for one pointer (Algorithm 1) and for many (Algorithm 3), since a row that is not pointed at
 does not change within a step either. Two configurations:
 
-`paper`: the equations, and what they need to work at all (docs/paper_map.md): positions on the queries and keys of
-CrossAtt1, residual paths, LayerNorm after the first and second attention, a sink in CrossAtt2.
+`paper`: the equations, and what they need to work at all, each with a switch: docs/paper_map.md lists it.
 
 `plus`: a row reads its own words instead of searching for itself among all routines; the specification is read more
 than once, with an MLP after each reading, by a reader made for its kind.

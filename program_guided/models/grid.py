@@ -1,7 +1,7 @@
 """Grid worlds as specifications: what a grid is made of, and two ways of reading one.
 
 A cell is the sum of what lies there, where it lies seen from the agent, and where it lies on the map, so attention over
-the cells is a `TableAttention`. `CellReader` is the paper's CrossAtt2 (Eq. 5) over these cells and nothing else. The
+the cells is a `TableAttention`. `CellReader` is the paper's CrossAtt2 (Eq. 5) over these cells and what is carried. The
 reader of `plus`, `GridReader`, adds what attention is bad at: counting (an average does not count), and finding the way
 around walls and rivers (`propagation.py`).
 

@@ -167,7 +167,7 @@ def spread_plain(
     leaving = cost.gather(1, index).view(grid)
     on_map = (kinds > 0).view(batch, side, side, 1)
     values = goal = torch.where(on_map, goal, UNREACHABLE)
-    while True:
+    for _ in range(side * side):  # no way is longer
         around = torch.nn.functional.pad(values, (0, 0, 1, 1, 1, 1), value=UNREACHABLE)
         beside = torch.stack([around[:, :-2, 1:-1], around[:, 2:, 1:-1], around[:, 1:-1, :-2], around[:, 1:-1, 2:]])
         after = torch.where(on_map, torch.maximum(goal, beside.amax(dim=0) - leaving), UNREACHABLE)

@@ -297,8 +297,9 @@ class Batch:
         """The pool's row of a world, which must exist."""
         if not self.possible(program, variant):
             raise WorldError(
-                f"no world of side {self.sides[0]} to {self.sides[1]} was found in which the program can be finished "
-                f"within {TIME_LIMIT} steps; does it ask for something impossible?\n{self.entries[program].text}"
+                f"no world of side {self.sides[0]} to {self.sides[1]} was found in which program {program} can be "
+                f"finished within {TIME_LIMIT} steps; does it ask for something impossible?\n"
+                f"{self.entries[program].text}"
             )
         return program * self.variants + variant
 

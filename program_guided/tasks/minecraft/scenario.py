@@ -166,7 +166,8 @@ def _read_map(given: object) -> tuple[NDArray[np.int8], tuple[int, int] | None]:
     if not all(_is_list(row) for row in rows):
         raise WorldError("map: a row is a text of symbols or a list of cells")
     if len(rows) == 0 or any(len(row) != len(rows) for row in rows):
-        raise WorldError(f"a map is square: {len(rows)} rows of {len(rows)} cells, not {[len(row) for row in rows]}")
+        found = f"here are {len(rows)} rows, of {', '.join(str(len(row)) for row in rows)} cells"
+        raise WorldError(f"a map is square, as many rows as each row has cells; {found}")
     if not SMALLEST_SIDE <= len(rows) <= LARGEST_SIDE:
         least = f"a map's side is at least {SMALLEST_SIDE} and at most {LARGEST_SIDE}"
         raise WorldError(f"{least}, not {len(rows)}")
@@ -196,7 +197,7 @@ def _read_inventory(given: object) -> NDArray[np.int16]:
     inventory = np.zeros(len(OBJECTS), np.int16)
     for thing, number in given.items():
         if thing not in OBJECTS:
-            raise WorldError(f"inventory: {unknown('object', str(thing), OBJECTS)}")
+            raise WorldError(f"inventory: {unknown('object', str(thing), OBJECTS)} (there are {', '.join(OBJECTS)})")
         count = whole_number("inventory", number)
         if not 0 <= count <= MOST_GIVEN:
             raise WorldError(f"inventory: {count} {thing}; a count is from 0 to {MOST_GIVEN}")

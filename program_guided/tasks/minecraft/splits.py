@@ -36,7 +36,7 @@ def split_name(name: str) -> str:
     """The split that a name means."""
     name = ALIASES.get(name, name)
     if name not in SIZES:
-        raise DataError(f"{unknown('split', name, SIZES)} (there are {', '.join(SIZES)})")
+        raise DataError(f"{unknown('split', name, SIZES)} (there are {', '.join((*SIZES, *ALIASES))})")
     return name
 
 
