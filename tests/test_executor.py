@@ -8,6 +8,7 @@ from domains import VISUAL
 from program_guided.language import parse
 from program_guided.language.pointer import Frontier, advance, advance_parallel, start, start_parallel
 from program_guided.language.table import compile_program
+from program_guided.learning import agent as agent_module
 from program_guided.learning.agent import ExecutorAgent
 from program_guided.learning.execution import Execution, build, minecraft_config
 from program_guided.models.attention import TableAttention
@@ -297,6 +298,16 @@ def test_an_agent_says_what_each_step_looked_at(model):
     assert len(agent.watch) == len(moments) - 1
     assert all(each["cells 0"].shape[:2] == (1, model.config.heads) for each in agent.watch)
     assert all(each["routines 0"].shape == (1, model.config.heads, 1, 2) for each in agent.watch)
+
+
+@pytest.mark.parametrize(("reluctance", "outcome"), [(0.0, "timeout"), (1.0, "finished")])
+def test_a_greedy_agent_with_one_idea_goes_in_circles_unless_it_is_reluctant(monkeypatch, model, reluctance, outcome):
+    """Whatever it sees it prefers up, a little less down, left and right; so it stands at the upper wall."""
+    preferred = torch.tensor([[0.9, 0.8, 0.7, 0.6, *[-9] * 6]])
+    monkeypatch.setattr(agent_module.Execution, "infer", lambda *_: (preferred, torch.zeros(1, model.config.width)))
+    agent = ExecutorAgent(model, reluctance=reluctance)
+    moments = agent.run("goto(5, 5); goto(1, 1)", map="@....\n.....\n..g..\n.....\n.....\n")
+    assert moments[-1].outcome == outcome
 
 
 @pytest.mark.parametrize("form", FORMS)

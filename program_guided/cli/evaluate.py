@@ -54,6 +54,9 @@ class Evaluate:
     """Worlds to run each program in."""
     sides: tuple[int, int] = PAPER_SIDES
     """Smallest and largest side of the maps, up to 12; the paper's are 5 to 8."""
+    reluctance: float = 1.0
+    """How much less willingly, in logits, greedy executors do again what they did in the same place to no avail, each
+    time; 0: strictly greedily, even in circles."""
     sample: Flag = False
     """Let executors act by chance, as their probabilities say, instead of greedily."""
     seed: int = 0
@@ -88,6 +91,8 @@ class Evaluate:
         agents = self.agent or ("minecraft",)
         if not self.split or self.worlds < 1:
             raise DataError("nothing to measure: name at least one split and one world")
+        if not 0 <= self.reluctance < float("inf"):
+            raise DataError(f"--reluctance {self.reluctance}: it must be 0 or more")
         if self.unseen is not None and self.tokens is not None:
             raise DataError("--unseen is measured on splits, not on programs made for --tokens; leave one of them out")
         if self.figure is not None and not set(agents) - set(AGENTS):
@@ -101,8 +106,8 @@ class Evaluate:
         for name in agents:
             self._named(name)  # a checkpoint that cannot be read is told before anything is measured
         settings: dict[str, Any] = {"worlds": self.worlds, "sides": self.sides}
-        told = {"seed": self.seed, "sample": self.sample, "unseen": self.unseen, **settings}
-        figures: dict[str, Any] = {**told, "agents": {}}
+        acting = {"reluctance": self.reluctance, "sample": self.sample, "seed": self.seed}
+        figures: dict[str, Any] = {**acting, "unseen": self.unseen, **settings, "agents": {}}
         with _Waiting(not self.json) as waiting:
             for name in agents:
                 found: dict[str, Any] = {}
@@ -144,7 +149,7 @@ class Evaluate:
             from program_guided.tasks.minecraft.routines import IgnorantPlanner, read_routine
 
             return IgnorantPlanner(read_routine(self.unseen), self.seed), None
-        agent = named_agent(name, self.seed, self.sample)
+        agent = named_agent(name, self.seed, reluctance=self.reluctance, sample=self.sample)
         return agent, _training(agent) if hasattr(agent, "model") else None
 
     def _report(self, figures: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
@@ -105,7 +105,7 @@ class Run:
                 save_png(moments[-1], self.png)
 
 
-def named_agent(name: str, seed: int, sample: bool = False) -> Agent:
+def named_agent(name: str, seed: int, **acting: Any) -> Agent:
     """The planner, chance, or the executor of a checkpoint."""
     from program_guided.tasks.minecraft.agents import AGENTS
 
@@ -113,7 +113,7 @@ def named_agent(name: str, seed: int, sample: bool = False) -> Agent:
         return AGENTS[name](seed)
     from program_guided.learning.agent import ExecutorAgent
 
-    return ExecutorAgent.from_pretrained(name, sample=sample, seed=seed)
+    return ExecutorAgent.from_pretrained(name, seed=seed, **acting)
 
 
 def prepare(program: Path, seed: int, map_file: Path | None, inventory: dict[str, int] | None) -> Batch:
