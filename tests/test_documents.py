@@ -69,6 +69,14 @@ def test_readme_shows_the_dense_figures():
         assert row in README
 
 
+def test_readme_shows_what_strictly_greedy_executors_do():
+    strict = results("dense_strict.json")
+    assert strict["reluctance"] == 0
+    for kind, splits in strict["means"].items():
+        figures = " / ".join(f"{splits[name]['completion']:.1f}" for name in ("test", "longer", "complex"))
+        assert f"{kind.split(',')[0]}` finishes {figures} %" in README or f"`{kind.split(',')[0]}` {figures} %" in README
+
+
 def test_readme_shows_how_it_generalises():
     for name, key in (("sides_10", "test"), ("sides_12", "test"), ("tokens_200", "200 tokens")):
         completion = results(f"{name}.json")["agents"]["minecraft"]["splits"][key]["completion"]
