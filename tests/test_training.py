@@ -423,6 +423,6 @@ def test_what_cannot_begin_is_one_clear_error(tmp_path):
     with pytest.raises(DataError, match="--seed -1: a seed is from 0"):
         train(job(tmp_path, seed=-1))
     if not torch.cuda.is_available():
-        with pytest.raises(DataError, match="--accelerator cuda with --processes 1"):
+        with pytest.raises(DataError, match="--accelerator cuda: torch finds no such device"):
             train(job(tmp_path, accelerator="cuda"))
     assert not list(tmp_path.iterdir())

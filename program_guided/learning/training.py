@@ -64,6 +64,9 @@ class Job:
         self.settings.check(self.processes)
         if not 0 <= self.seed < 2**31:
             raise DataError(f"--seed {self.seed}: a seed is from 0 to 2**31 - 1")
+        there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+        if not there.get(self.accelerator, True):
+            raise DataError(f"--accelerator {self.accelerator}: torch finds no such device here; leave it out for cpu")
         self.task.check()
         if self.start is not None:
             find(self.start)
