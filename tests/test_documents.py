@@ -8,6 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
+PAPER_MAP = (ROOT / "docs" / "paper_map.md").read_text("utf-8")
 
 
 def results(name):
@@ -74,7 +75,25 @@ def test_readme_shows_what_strictly_greedy_executors_do():
     assert strict["reluctance"] == 0
     for kind, splits in strict["means"].items():
         figures = " / ".join(f"{splits[name]['completion']:.1f}" for name in ("test", "longer", "complex"))
-        assert f"{kind.split(',')[0]}` finishes {figures} %" in README or f"`{kind.split(',')[0]}` {figures} %" in README
+        assert re.search(rf"`{kind.split(',')[0]}` (finishes )?{figures} %", README)
+
+
+def test_the_paper_map_shows_what_each_addition_is_worth():
+    """Completion of the standard split without it, at the switch that takes it away."""
+    found = results("additions.json")["agents"]
+    for agent in found.values():
+        command = agent["training"]["command"].split()
+        options = command[command.index("--out") + 2 :]
+        completion = f"{agent['splits']['test']['completion']:.1f}"
+        if not options or len(options) > 4:
+            assert f"{completion} %" in PAPER_MAP, options
+        else:
+            taken = options[:1] if options[0].startswith("--no-") else options
+            end = f" with `{' '.join(options[1:])}`" if taken != options else " |"
+            assert f"| `{' '.join(taken)}` | {completion}{end}" in PAPER_MAP, options
+    assert len(found) >= 15
+    strict, whole = (results(name)["means"]["paper, dense"]["test"] for name in ("dense_strict.json", "dense.json"))
+    assert f"{strict['completion']:.1f} instead of {whole['completion']:.1f}" in PAPER_MAP
 
 
 def test_readme_shows_how_it_generalises():
