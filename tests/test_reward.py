@@ -13,7 +13,7 @@ from program_guided.learning.agent import ExecutorAgent
 from program_guided.learning.execution import Observation, build, infer, minecraft_config
 from program_guided.learning.experience import advantages, routines_left
 from program_guided.learning.facts import Conditions, Facts
-from program_guided.learning.hindsight import History, routine_of
+from program_guided.learning.hindsight import WORDS, History, named_in, routine_of
 from program_guided.learning.ppo import PPOTraining
 from program_guided.learning.settings import A2CSettings, PPOSettings
 from program_guided.learning.tasks import WorldTask
@@ -21,6 +21,7 @@ from program_guided.learning.training import Job, train
 from program_guided.tasks.minecraft.agents import RandomAgent, rollout
 from program_guided.tasks.minecraft.batch import Batch, Entry
 from program_guided.tasks.minecraft.domain import DOMAIN
+from program_guided.tasks.minecraft.routines import read_routine
 from program_guided.tasks.minecraft.rules import Action, Operation, Outcome
 from program_guided.tasks.minecraft.splits import load_split
 from program_guided.tasks.minecraft.state import program_set
@@ -267,7 +268,7 @@ def test_hindsight_is_true():
     training.batch.reset()
     kinds = set()
     for _ in range(6):
-        training._history = History()
+        training._history = History(training._named)
         states, actions, asked = [], [], []
         for _ in range(16):
             batch = training.batch
@@ -290,6 +291,18 @@ def test_hindsight_is_true():
                 again.step(actions[later])
             assert again.outcome[world] == Outcome.FINISHED
     assert kinds >= {"goto", "mine", "place"}
+
+
+def test_hindsight_does_not_name_what_the_programs_do_not():
+    removed = read_routine("mine(gold)")
+    every = load_split("train")
+    without = [entry for entry in every if not removed.in_program(entry.program)]
+    calls = [routine_of(number) for number in range(len(WORDS))]
+    for programs in (every, without):
+        batch = Batch(programs, 1, require_worlds=False)
+        unnamed = [call for call, named in zip(calls, named_in(batch.programs), strict=True) if not named]
+        reachable = [call for call in unnamed if all(word <= 8 for word in call.words if isinstance(word, int))]
+        assert reachable == [call for call in calls if removed.is_call(call) and programs is without]
 
 
 def pointing(batch):

@@ -1,6 +1,6 @@
 """Hindsight: what was done by the way, though another routine was asked for, as a success of the routine that it was.
 
-    history = History()
+    history = History(named_in(batch.programs))
     with history.step(batch): ...                        # a step of all worlds
     numbers, routines, delays = history.lessons(share, random)
     WORDS[routines]                                      # what such a routine says
@@ -8,7 +8,8 @@
 A lesson is a step of the past (a number: step * worlds + world), a routine that was then carried out in `delay` more
 steps while another one was asked for, all within one routine of the program: walking somewhere is `goto`, an object
 taken on the way is `mine`, a bridge `build_bridge`; an object put down in the wrong place was put down somewhere, and
-one that could not be sold for want of it could have been another. Nothing but what the world did is used.
+one that could not be sold for want of it could have been another. Nothing but what the world did is used, and nothing
+is called by a name that no program of the training has: `mine(gold)` stays unseen if it was left out.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from program_guided.tasks.minecraft.agents import pointed
 from program_guided.tasks.minecraft.batch import Batch
 from program_guided.tasks.minecraft.domain import DOMAIN, LARGEST_SIDE, OBJECTS
 from program_guided.tasks.minecraft.rules import FIRST_OBJECT, Cell, Operation, Outcome
+from program_guided.tasks.minecraft.state import ProgramSet
 
-__all__ = ["WORDS", "History", "routine_of"]
+__all__ = ["WORDS", "History", "named_in", "routine_of"]
 
 PLACES = LARGEST_SIDE**2
 GOTO = 0
@@ -68,10 +70,17 @@ WORDS = np.concatenate(
 """(routines, L)"""
 
 
-class History:
-    """What happened in the latest steps of all worlds."""
+def named_in(programs: ProgramSet) -> NDArray[np.bool_]:
+    """(routines,) whether the programs have such a routine: the operation with its first argument."""
+    names = {tuple(words) for words in programs.words[:, :2].tolist()}
+    return np.array([tuple(words) in names for words in WORDS[:, :2].tolist()])
 
-    def __init__(self) -> None:
+
+class History:
+    """What happened in the latest steps of all worlds; lessons are about routines that are `named`."""
+
+    def __init__(self, named: NDArray[np.bool_]) -> None:
+        self._named = named
         self._steps: list[tuple[NDArray[Any], ...]] = []
 
     @contextmanager
@@ -101,7 +110,7 @@ class History:
         routines, delays = np.full(before.shape, NONE, np.int64), np.zeros(before.shape, np.int64)
         _choose(before, *others, chance, routines, delays)  # type: ignore[call-arg]
         taken = (routines >= MINE) | (random.random(before.shape) < share)
-        numbers = np.flatnonzero((routines != NONE) & taken)
+        numbers = np.flatnonzero((routines != NONE) & taken & self._named[routines])
         return numbers, routines.ravel()[numbers], delays.ravel()[numbers]
 
 

@@ -30,7 +30,7 @@ from torch import Tensor
 from program_guided.learning.execution import Observation
 from program_guided.learning.experience import Experience, RewardLearner
 from program_guided.learning.facts import Facts
-from program_guided.learning.hindsight import WORDS, History
+from program_guided.learning.hindsight import WORDS, History, named_in
 from program_guided.learning.settings import PPOSettings
 from program_guided.tasks.minecraft.rules import TIME_LIMIT, Operation
 
@@ -49,7 +49,8 @@ class PPOTraining(RewardLearner[PPOSettings]):
         super().__init__(*given, **named)
         sizes = self.batch.programs.size
         self.limit = int(sizes.min() if self.settings.admit else sizes.max())
-        self._history, self._facts = History(), Facts(self.settings.remembered, self.batch.programs)
+        self._named, self._facts = named_in(self.batch.programs), Facts(self.settings.remembered, self.batch.programs)
+        self._history = History(self._named)
         self._ends, self._offered = np.zeros((2, len(Operation))), np.zeros(0, np.int32)
         owner = np.repeat(np.arange(len(sizes)), sizes)
         self._has = np.zeros((len(sizes), len(Operation)), np.bool_)
@@ -59,7 +60,7 @@ class PPOTraining(RewardLearner[PPOSettings]):
 
     def step(self) -> float:
         """Act, learn from it, admit longer programs; the mean loss."""
-        self._history = History()
+        self._history = History(self._named)
         with torch.no_grad():
             experience, every = self._collect()
             lessons = self._lessons(every)
