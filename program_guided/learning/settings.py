@@ -178,6 +178,8 @@ class RewardSettings(WorldSettings):
 class PPOSettings(RewardSettings):
     """How `plus` learns from reward: proximal policy optimisation."""
 
+    steps: int = 5_000_000
+    """Steps of single worlds."""
     rate: float = 1e-3
     """Learning rate at its height."""
     warm_up: int = 5
