@@ -35,7 +35,7 @@ demo: $(VENV)/user
 	$(BIN)/proto run examples/shapes.prg --seed 2 --delay 0.08
 	$(BIN)/proto evaluate minecraft planner random
 	@echo "Next: change examples/bridge.prg and run it; be the executor yourself: $(BIN)/proto play"
-	@echo "      teach one of your own (half an hour): $(BIN)/proto train minecraft        all there is: $(BIN)/proto --help"
+	@echo "      teach one of your own (forty minutes): $(BIN)/proto train minecraft        all there is: $(BIN)/proto --help"
 
 test: $(VENV)/developer
 	$(BIN)/python -m pytest -n 2

@@ -113,7 +113,7 @@ def _shortcuts(seconds: float) -> dict[str, dict[str, float]]:
     """Milliseconds forward and backward of 1,024 samples: the shortcut, the plain form, and how many times faster."""
     batch = _started(1024)
     grid, width = _grid(batch), 128
-    cells = Cells(width, 256, GridSizes(len(KINDS), len(OBJECTS), LARGEST_SIDE), offsets=True)
+    cells = Cells(width, 256, GridSizes(len(KINDS), len(OBJECTS), LARGEST_SIDE), offsets=True, scaled=True)
     attention, query = TableAttention(width, 8, sink=True), torch.randn(1024, width, requires_grad=True)
     index = cells.index(grid)
     plans = 6

@@ -281,12 +281,14 @@ def print_completion(figures: Mapping[str, Any]) -> None:
             paper = f"{papers.get(target, {}).get(split, '')}"
             table.add_row(split, f"{form}, {len(mean['seeds'])} seeds", "", f"{mean['completion']:.2f}", paper, "")
     console = Console()
-    console.print(table, width=None if console.is_terminal else 120)
+    (console if console.is_terminal else Console(width=120)).print(table)
 
 
 def _print_breakdown(name: str, splits: Mapping[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
+
+    from program_guided.learning.evaluation import ANY_LENGTH
 
     for split, found in splits.items():
         table = Table(title=f"\n{Path(name).name} on {split}", title_justify="left", box=None, padding=(0, 1, 0, 0))
@@ -297,5 +299,8 @@ def _print_breakdown(name: str, splits: Mapping[str, Any]) -> None:
             failed = ", ".join(f"{count} {reason}" for reason, count in figures["failed"].items())
             table.add_row(operation, f"{figures['begun']:,}", failed or "none")
         Console().print(table)
-        lengths = "   ".join(f"{each['up_to']}: {each['completion']:.1f} %" for each in found["tokens"])
+        lengths = "   ".join(
+            f"{each['up_to'] if each['up_to'] < ANY_LENGTH else 'more'}: {each['completion']:.1f} %"
+            for each in found["tokens"]
+        )
         print(f"finished by length, up to so many tokens:   {lengths}")

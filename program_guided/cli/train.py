@@ -6,7 +6,7 @@ import dataclasses
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from program_guided.models.config import ExecutorConfig
 
 __all__ = ["Train"]
+
+MOST_BLOCKS = 8
 
 RESUMABLE = "go on with the same command and --resume (the last saved state is in {})"
 
@@ -66,6 +68,8 @@ class Train:
     memory: bool | None = None
     """minecraft: a routine that takes several steps goes on from its own last result, or begins each step anew; left
     out, anew if it learns from reward."""
+    blocks: OptionalNumber = None
+    """Stacked blocks (paper), or how often the specification is read (plus); left out, 2."""
     parts: tyro.conf.OmitArgPrefixes[Parts] = field(default_factory=Parts)
     settings: tyro.conf.OmitArgPrefixes[Settings] = RECIPES["minecraft", "dense", "plus"]
 
@@ -129,7 +133,12 @@ class Train:
             raise DataError("--data, --features, --train-set and --word-width are for visual")
         task = WorldTask(self.target, self.held_out, self.without)
         memory = self.target == "dense" if self.memory is None else self.memory
-        return task, minecraft_config(self.model, memory=memory, **dataclasses.asdict(self.parts))
+        return task, minecraft_config(self.model, memory=memory, **self._parts())
+
+    def _parts(self) -> dict[str, Any]:
+        if self.blocks is not None and not 1 <= self.blocks <= MOST_BLOCKS:
+            raise DataError(f"--blocks {self.blocks}: it is from 1 to {MOST_BLOCKS}")
+        return dataclasses.asdict(self.parts) | ({} if self.blocks is None else {"blocks": self.blocks})
 
     def _visual(self) -> tuple[Task, ExecutorConfig]:
         from program_guided.cli.visual_world import ready_world
@@ -143,5 +152,4 @@ class Train:
             raise DataError(f"--word-width {self.word_width}: it is from 1 to 1024")
         self.settings.check(self.processes)
         task = VisualTask(self.data or ready_world(), self.target, self.features, self.train_set)
-        parts = dataclasses.asdict(self.parts)
-        return task, task.config(self.model, word_width=self.word_width, **parts)
+        return task, task.config(self.model, word_width=self.word_width, **self._parts())

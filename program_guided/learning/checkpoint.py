@@ -47,6 +47,7 @@ SHIPPED = Path(__file__).parent.parent / "weights"
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 CHECKSUM = "sha256"
 """Of all values, in the metadata of a file; weights from elsewhere may lack it."""
+OF_NO_USE = "the file is of no use: take another, or train anew (--start takes weights that are whole)"
 FORMAT = 1
 """Raised when the meaning of the weights changes."""
 
@@ -157,10 +158,10 @@ def _executor_config(path: Path, config: Mapping[str, Any]) -> ExecutorConfig:
         settings = dict(config["executor"])
         settings["results"] = tuple((str(kind), int(size)) for kind, size in settings["results"])
         known = {field.name: field.type for field in dataclasses.fields(ExecutorConfig)}
-        if settings.keys() != known.keys() or settings["form"] not in ("paper", "plus"):
+        if not settings.keys() <= known.keys() or settings["form"] not in ("paper", "plus"):
             raise ValueError
-        for name, kind in known.items():
-            value = settings[name]
+        for name, value in settings.items():
+            kind = known[name]
             if (kind == "bool" and type(value) is not bool) or (kind == "int" and not _is_size(value)):
                 raise ValueError
         return ExecutorConfig(**settings)
@@ -204,10 +205,10 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     except FileNotFoundError:
         raise DataError(f"{path}: does not exist") from None
     except (SafetensorError, OSError) as error:
-        raise DataError(f"{path}: is damaged or not a safetensors file ({error})") from None
+        raise DataError(f"{path}: is damaged or not a safetensors file ({error}); {OF_NO_USE}") from None
     if metadata.get(CHECKSUM, "") not in ("", _checksum(tensors)):
-        raise DataError(f"{path}: is damaged, its checksum is not that of its values; the file is of no use")
+        raise DataError(f"{path}: is damaged, its checksum is not that of its values; {OF_NO_USE}")
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise DataError(f"{path}: {name} holds values that are not numbers; the file is of no use")
+            raise DataError(f"{path}: {name} holds values that are not numbers; {OF_NO_USE}")
     return tensors, metadata

@@ -20,10 +20,11 @@ from program_guided.tasks.minecraft.batch import DEFAULT_SIDES, Batch, Entry
 from program_guided.tasks.minecraft.domain import DOMAIN
 from program_guided.tasks.minecraft.rules import Outcome
 
-__all__ = ["evaluate"]
+__all__ = ["ANY_LENGTH", "evaluate"]
 
 LENGTHS = (20, 40, 60, 80, 100, 120, 140, 160, 180, 200)
 """Bounds of the classes of program length, in tokens."""
+ANY_LENGTH = 10**6
 
 
 def evaluate(
@@ -77,7 +78,7 @@ def _lengths(entries: Sequence[Entry], run: Rollout) -> list[dict[str, Any]]:
     tokens = np.array([count_tokens(entry.program, DOMAIN) for entry in entries])
     finished = run.finished.reshape(-1, len(entries)).mean(axis=0)
     found = []
-    for low, high in zip((0, *LENGTHS), (*LENGTHS, 10**6), strict=True):
+    for low, high in zip((0, *LENGTHS), (*LENGTHS, ANY_LENGTH), strict=True):
         inside = (tokens > low) & (tokens <= high)
         if inside.any():
             share = float(100 * finished[inside].mean())

@@ -46,7 +46,7 @@ def build(config: ExecutorConfig) -> Executor:
     """An untrained executor for the 2D Minecraft world."""
     sizes = GridSizes(len(KINDS), len(OBJECTS), LARGEST_SIDE)
     if config.form == "paper":
-        parts = {name: getattr(config, name) for name in ("sink", "blind", "tells", "objects")}
+        parts = {name: getattr(config, name) for name in ("sink", "blind", "tells", "objects", "scaled")}
         return Executor(config, CellReader(config.width, config.heads, config.blocks, sizes, config.hidden, **parts))
     return Executor(config, GridReader(config.width, config.heads, sizes, config.plans, config.hidden))
 
@@ -179,6 +179,6 @@ class Execution:
         return torch.from_numpy(array).to(self.device)
 
     def _draw_shifts(self, count: int) -> Tensor | None:
-        if self._shifts is None or self.model.config.form == "plus":
+        if self._shifts is None or self.model.config.form == "plus" or not self.model.config.shifted:
             return None
         return torch.randint(LARGEST_SHIFT, (count,), generator=self._shifts).to(self.device)

@@ -48,7 +48,7 @@ class ProgressBar:
         self._loss = moment.loss if self._loss is None else 0.98 * self._loss + 0.02 * moment.loss
         self._start = self._start or (moment.samples, moment.seconds)
         done, seconds = moment.samples - self._start[0], moment.seconds - self._start[1]
-        rate = f"{done / seconds / 1e3:.1f}k samples/s" if seconds > 0 else ""
+        rate = f"{done / seconds:,.0f} samples/s" if seconds > 0 else ""
         finished = "" if moment.completion is None else f"held-out {moment.completion:.1f} %"
         figures = f"{rate}  loss {self._loss:.3f}  {finished}"
         self._progress.update(self._task, completed=moment.step, total=moment.steps, figures=figures)

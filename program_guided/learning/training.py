@@ -28,7 +28,7 @@ from torch import Tensor
 
 from program_guided.errors import DataError
 from program_guided.files import check_writable, write_atomically
-from program_guided.learning.checkpoint import CONFIG, find, read_tensors, save_pretrained, start_from, write_tensors
+from program_guided.learning.checkpoint import CONFIG, read_tensors, save_pretrained, start_from, write_tensors
 from program_guided.learning.settings import Settings
 from program_guided.learning.tasks import Task, WorldTask
 from program_guided.models.config import ExecutorConfig
@@ -69,7 +69,7 @@ class Job:
             raise DataError(f"--accelerator {self.accelerator}: torch finds no such device here; leave it out for cpu")
         self.task.check()
         if self.start is not None:
-            find(self.start)
+            start_from(self.start, self.task.build(self.config))
         state = self.folder / STATE
         if self.resume and not state.is_file():
             raise DataError(f"{self.folder}: there is no training to resume ({STATE} is missing); leave out --resume")

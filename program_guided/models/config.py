@@ -22,6 +22,14 @@ class Parts:
     """The semantic guidance P^s."""
     positions: bool = True
     """paper: positional encoding of the routines."""
+    spaced: bool = True
+    """paper: evenly spaced frequencies of that; without, the standard transformer's."""
+    shifted: bool = True
+    """paper: positions that begin anywhere in training, not always at 0."""
+    matched: bool = True
+    """paper: queries and keys of the first attention begin equal and large."""
+    scaled: bool = True
+    """paper: LayerNorm behind the encoders of cells and of what is carried."""
     residual: bool = True
     """paper: residual paths around the attentions."""
     normalise: bool = True
@@ -44,6 +52,10 @@ class ExecutorConfig(Parts):
 
     PAPER_ONLY: ClassVar[tuple[str, ...]] = (
         "positions",
+        "spaced",
+        "shifted",
+        "matched",
+        "scaled",
         "residual",
         "normalise",
         "sink",

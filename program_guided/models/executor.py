@@ -75,10 +75,11 @@ class Executor(nn.Module):
         self.blocks: Any = nn.ModuleList(blocks)
         self.reader: Any = reader
         self.encoding: Tensor
-        if config.form == "paper":
+        if config.form == "paper" and config.matched:
             self._begin_with_positions()
         # 2 * width is the encoding's period.
-        self.register_buffer("encoding", sinusoids(2 * config.width, config.width) * 2**0.5, persistent=False)
+        encoding = sinusoids(2 * config.width, config.width, config.spaced) * 2**0.5
+        self.register_buffer("encoding", encoding, persistent=False)
         sizes = {name: size for name, size in config.results if size != POINTED}
         self.heads = nn.ModuleDict({name: mlp(config.width, config.hidden, size) for name, size in sizes.items()})
 

@@ -66,13 +66,12 @@ class Grid:
 class Cells(nn.Module):
     """The cells of a grid as sums of table rows: what | row | column | offset to the agent, if asked for."""
 
-    def __init__(self, width: int, hidden: int, sizes: GridSizes, offsets: bool) -> None:
+    def __init__(self, width: int, hidden: int, sizes: GridSizes, offsets: bool, scaled: bool) -> None:
         super().__init__()
         self.sizes, self.offsets = sizes, offsets
-        self.what = mlp(sizes.kinds, hidden, width)
+        self.what = _encoder(sizes.kinds, hidden, width, scaled)
         if offsets:
-            self.what = _normed(sizes.kinds, hidden, width)
-            self.where = _normed(2 * (2 * FARTHEST + 1), hidden, width)
+            self.where = _encoder(2 * (2 * FARTHEST + 1), hidden, width, scaled)
         self.rows: Tensor
         self.columns: Tensor
         place = sinusoids(sizes.side, width // 2)
@@ -123,9 +122,9 @@ class SeenCells:
     visible: Tensor | None
 
 
-def _normed(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
-    """An MLP whose outputs are as large as positional encodings are; without, a cell is hardly more than its place."""
-    return nn.Sequential(*mlp(inputs, hidden, outputs), nn.LayerNorm(outputs))
+def _encoder(inputs: int, hidden: int, outputs: int, scaled: bool) -> nn.Sequential:
+    """An MLP; if `scaled`, its outputs are as large as positional encodings are."""
+    return nn.Sequential(*mlp(inputs, hidden, outputs), *([nn.LayerNorm(outputs)] if scaled else []))
 
 
 class CellReader(nn.Module):
@@ -149,11 +148,12 @@ class CellReader(nn.Module):
         objects: bool,
         blind: bool,
         tells: bool,
+        scaled: bool,
     ) -> None:
         super().__init__()
         self.sizes, self.objects, self.blind, self.heads = sizes, objects, blind, heads
-        self.cells = Cells(width, hidden, sizes, offsets=True)
-        self.carried = _normed(sizes.items + (MOST_CARRIED + 1) * objects, hidden // 2, width)
+        self.cells = Cells(width, hidden, sizes, offsets=True, scaled=scaled)
+        self.carried = _encoder(sizes.items + (MOST_CARRIED + 1) * objects, hidden // 2, width, scaled)
         self.attend = nn.ModuleList(TableAttention(width, heads, sink, tells) for _ in range(blocks))
 
     def prepare(self, grid: Grid, heard: Tensor, allowed: Tensor) -> SeenCells:
@@ -222,7 +222,7 @@ class GridReader(nn.Module):
     def __init__(self, width: int, heads: int, sizes: GridSizes, plans: int, hidden: int) -> None:
         super().__init__()
         self.heads, self.sizes, self.plans = heads, sizes, plans
-        self.cells = Cells(width, hidden // 4, sizes, offsets=False)
+        self.cells = Cells(width, hidden // 4, sizes, offsets=False, scaled=False)
         self.attend = TableAttention(width, heads, sink=True)
         self.carried = nn.Embedding(sizes.items * (MOST_CARRIED + 1), width)
         self.beside = nn.Embedding(len(NEIGHBOURS) * sizes.kinds, width)

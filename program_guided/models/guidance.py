@@ -20,14 +20,15 @@ def mlp(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(inputs, hidden), nn.GELU(), nn.Linear(hidden, outputs))
 
 
-def sinusoids(count: int, width: int) -> Tensor:
+def sinusoids(count: int, width: int, spaced: bool = True) -> Tensor:
     """(count, width) positional encoding by sines and cosines.
 
-    Frequencies are evenly spaced, not in powers of 10,000 as in the standard transformer: there, neighbours are nearly
-    equal and a row could hardly tell its own words from the next routine's; here, different positions are orthogonal
-    (up to `width` apart).
+    Frequencies are evenly `spaced`, not in powers of 10,000 as in the standard transformer: there, neighbours are
+    nearly equal and a row could hardly tell its own words from the next routine's; here, different positions are
+    orthogonal (up to `width` apart).
     """
-    frequency = math.pi * (torch.arange(width // 2) + 0.5) / (width // 2)
+    half = width // 2
+    frequency = math.pi * (torch.arange(half) + 0.5) / half if spaced else 10_000.0 ** (-torch.arange(half) / half)
     angle = torch.arange(count)[:, None] * frequency
     return torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)
 

@@ -199,7 +199,9 @@ class Batch:
         """`require_worlds=False`: the caller brings its own maps and never resets."""
         low, high = sides
         if not SMALLEST_SIDE <= low <= high <= LARGEST_SIDE:
-            raise WorldError(f"sides {low} to {high}: a map's side is from {SMALLEST_SIDE} to {LARGEST_SIDE}")
+            raise WorldError(
+                f"sides {low} to {high}: a map's side is from {SMALLEST_SIDE} to {LARGEST_SIDE}, the smaller first"
+            )
         for name, value in (("worlds", count), ("variants", variants), ("time_limit", time_limit)):
             if value < 1:
                 raise WorldError(f"{value} {name}: at least 1 is needed")
