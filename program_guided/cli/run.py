@@ -111,8 +111,11 @@ def named_agent(name: str, seed: int, **acting: Any) -> Agent:
 
     if name in AGENTS:
         return AGENTS[name](seed)
+    import torch
+
     from program_guided.learning.agent import ExecutorAgent
 
+    torch.set_num_threads(1)  # steps are small: threads gain nothing, and wait for each other where cores are busy
     return ExecutorAgent.from_pretrained(name, seed=seed, **acting)
 
 
