@@ -30,6 +30,8 @@ __all__ = ["measure", "print_figures"]
 
 MANY, ALONE = 256, 32
 """Programs carried out at once, and how many are tried one at a time."""
+UPDATES = 4
+"""In a turn."""
 ORDERS = {"sequential": False, "parallel": True}
 
 
@@ -61,7 +63,7 @@ def _measure(seconds: float, folder: Path, checkpoint: Path | None) -> dict[str,
         "many programs at once": [many],
     }
     runs = {
-        f"{what}, {way}, {order}": run(model, batches, parallel)
+        f"{what}, {way}, {order}": [run(model, each, parallel) for each in batches]
         for what, run in {"carried out": _carrying_out, "from picture to answer": _answering}.items()
         for way, batches in ways.items()
         for order, parallel in ORDERS.items()
@@ -70,10 +72,11 @@ def _measure(seconds: float, folder: Path, checkpoint: Path | None) -> dict[str,
     learner = task.learner(task.build(task.config("plus")), VisualSettings(), seed=0)
 
     def learn() -> int:
-        learner.step()
-        return VisualSettings().questions
+        for _ in range(UPDATES):
+            learner.step()
+        return UPDATES * learner.settings.questions
 
-    found = speeds({**runs, "learned": learn}, seconds)
+    found = speeds(runs, seconds) | speeds({"learned": [learn]}, seconds)
     compared = [run.removesuffix(", parallel") for run in runs if run.endswith(", parallel")]
     return {
         "checkpoint": None if checkpoint is None else checkpoint.name,
@@ -87,26 +90,19 @@ def _measure(seconds: float, folder: Path, checkpoint: Path | None) -> dict[str,
     }
 
 
-def _carrying_out(model: Executor, batches: list[Examples], parallel: bool) -> Callable[[], int]:
+def _carrying_out(model: Executor, examples: Examples, parallel: bool) -> Callable[[], int]:
     with torch.inference_mode():
-        scenes = [model.reader.look(each.pictures) for each in batches]
+        scene = model.reader.look(examples.pictures)
 
     @torch.inference_mode()
     def run() -> int:
-        for scene, each in zip(scenes, batches, strict=True):
-            carry_out(model, scene, each.programs, parallel=parallel)
-        return sum(len(each.last) for each in batches)
+        return len(carry_out(model, scene, examples.programs, parallel=parallel))
 
     return run
 
 
-def _answering(model: Executor, batches: list[Examples], parallel: bool) -> Callable[[], int]:
-    def run() -> int:
-        for each in batches:
-            outcomes_of(model, each.pictures, each.programs, parallel=parallel)
-        return sum(len(each.last) for each in batches)
-
-    return run
+def _answering(model: Executor, examples: Examples, parallel: bool) -> Callable[[], int]:
+    return lambda: len(outcomes_of(model, examples.pictures, examples.programs, parallel=parallel).answers)
 
 
 def _difference(model: Executor, examples: Examples) -> float:
