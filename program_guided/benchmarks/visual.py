@@ -83,7 +83,11 @@ def _measure(seconds: float, folder: Path, checkpoint: Path | None) -> dict[str,
         "set": name,
         "programs": len(chosen),
         "branching": int(branches.sum()),
-        "steps": {order: _mean_steps(many, parallel) for order, parallel in ORDERS.items()},
+        "steps": {
+            way: {order: _mean_steps(batches, parallel) for order, parallel in ORDERS.items()}
+            for way, batches in ways.items()
+            if batches
+        },
         "questions_per_second": found,
         "times_faster": {what: found[f"{what}, parallel"] / found[f"{what}, sequential"] for what in compared},
         "largest_difference": _difference(model, many),
@@ -115,13 +119,15 @@ def _difference(model: Executor, examples: Examples) -> float:
     return max(float((first[there] - second[there]).abs().max()) for first, second in parts)
 
 
-def _mean_steps(examples: Examples, parallel: bool) -> float:
-    """Of a program."""
-    programs = examples.programs
-    steps = (
-        programs.depth().masked_fill(~programs.exists, 0).amax(dim=1) + 1 if parallel else programs.exists.sum(dim=1)
-    )
-    return float(steps.float().mean())
+def _mean_steps(batches: list[Examples], parallel: bool) -> float:
+    """Of a program: how deep it is, or how many routines it has."""
+    found = [
+        (each.programs.depth() + 1 if parallel else each.programs.exists.cumsum(dim=1))
+        .masked_fill(~each.programs.exists, 0)
+        .amax(dim=1)
+        for each in batches
+    ]
+    return float(torch.cat(found).float().mean())
 
 
 def print_figures(figures: dict[str, Any]) -> None:
@@ -136,8 +142,9 @@ def print_figures(figures: dict[str, Any]) -> None:
     for what, ratio in figures["times_faster"].items():
         table.add_row(what, *(f"{found[f'{what}, {order}']:,.0f}" for order in ORDERS), f"{ratio:.2f}")
     console.print(table)
-    steps, index = figures["steps"], figures["index"]
-    print(f"steps of a program: {steps['sequential']:.2f} sequential, {steps['parallel']:.2f} parallel")
+    index = figures["index"]
+    for way, steps in figures["steps"].items():
+        print(f"{way}: {steps['sequential']:.2f} steps of a program, {steps['parallel']:.2f} in parallel")
     print(f"largest difference of a probability: {figures['largest_difference']:.1e}")
     print(f"learned: {found['learned']:,.0f} questions a second")
     memory = "" if index["peak_megabytes"] is None else f", {index['peak_megabytes']:,.0f} MB at most"
