@@ -30,7 +30,7 @@ __all__ = ["measure", "print_figures"]
 
 MANY, ALONE = 256, 32
 """Programs carried out at once, and how many are tried one at a time."""
-UPDATES = 4
+UPDATES = 2
 """In a turn."""
 ORDERS = {"sequential": False, "parallel": True}
 
