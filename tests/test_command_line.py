@@ -260,6 +260,7 @@ def test_a_negative_seed_and_senseless_numbers_are_refused():
         ["run", EXAMPLES / "bridge.prg", "--gif", "x.png"],
         ["bench", "world", "--seconds", "0"],
         ["bench", "world", "--batch", "0"],
+        ["bench", "visual", "--questions", "0"],
         ["play", "--map", EXAMPLES / "river.map"],
         ["evaluate", "--split"],
         ["evaluate", "planner", "--worlds", "0"],

@@ -15,6 +15,7 @@ import torch
 from safetensors.torch import load_file
 
 import program_guided
+from program_guided.benchmarks import indexing
 from program_guided.cli import dataset, visual_world
 from program_guided.cli.evaluate import Evaluate
 from program_guided.cli.run import Run
@@ -30,6 +31,7 @@ from program_guided.learning.visual_task import VisualData, VisualTask
 from program_guided.tasks.visual.building import write_world
 from program_guided.tasks.visual.detections import Detector
 from program_guided.tasks.visual.indexing import make_index
+from program_guided.tasks.visual.release import read_questions
 
 SMALL = {"word_width": 8, "hidden": 32, "heads": 4, "blocks": 1}
 DETECTOR = Detector(dimension=96, noise=0.3, misses=0.0)
@@ -213,9 +215,9 @@ def test_a_training_is_not_resumed_on_other_data(world, tmp_path):
         train(job(other, tmp_path / "run", resume=True))
 
 
-def proto(*arguments, folder=None):
-    command = [PROTO, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=folder, env=ENVIRONMENT)
+def proto(*arguments, folder=None, **environment):
+    command, environment = [PROTO, *map(str, arguments)], ENVIRONMENT | environment
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=folder, env=environment)
 
 
 @pytest.mark.parametrize("more", [(), ("--target", "partial", "--model", "paper", "--word-width", "4")])
@@ -312,13 +314,40 @@ def test_checkpoints_are_measured_by_the_release_s_measures(world, checkpoint, t
     assert again.accuracy == pytest.approx(found[0]["accuracy"]), "two ways to count"
 
 
-def test_speed_is_measured(world, tmp_path):
-    told = proto("bench", "visual", "--data", world, "--seconds", "0.05", "--json")
+def test_speed_is_measured(world, checkpoint, tmp_path):
+    save = tmp_path / "bench.json"
+    command = ("bench", "visual", "--data", world, "--checkpoint", checkpoint, "--questions", "40", "--seconds", "0.05")
+    told = proto(*command, "--json", "--save", save, TMPDIR=str(tmp_path))
     assert told.returncode == 0, told.stderr
     figures = json.loads(told.stdout)
+    assert json.loads(save.read_text()).items() >= figures.items()
+    assert figures["checkpoint"] == checkpoint.name
     assert figures["largest_difference"] < 1e-5
+    assert {"carried out, one program at a time, sequential", "learned"} <= figures["questions_per_second"].keys()
     assert min(figures["questions_per_second"].values()) > 0
-    assert figures["steps"]["parallel"] < figures["steps"]["sequential"]
+    assert {"carried out, many programs at once", "from picture to answer, one program at a time"} <= set(
+        figures["times_faster"]
+    )
+    steps = figures["steps"]["many programs at once"]
+    assert 1 < steps["parallel"] < steps["sequential"]
+    index = figures["index"]
+    assert index["questions"] == index["different_questions"] == 40
+    assert min(index[name] for name in ("seconds", "cpu_seconds", "read_per_second")) > 0
+    assert index["peak_megabytes"] is None or index["peak_megabytes"] > 1
+    assert not list(tmp_path.rglob("train_all_questions")), "the temporary folder is gone"
+
+
+def test_questions_are_repeated_under_fresh_ids(tmp_path, monkeypatch):
+    monkeypatch.setattr(indexing, "SCENES", 2)
+    different = indexing._write(tmp_path, 205, lambda what, done, total: None)
+    questions = list(read_questions(tmp_path / "train_all_questions"))
+    keys = {question.key for question in questions}
+    assert len(questions) == len(keys) == 205
+    assert len({question.text for question in questions}) <= different < 100
+    for question in questions[: 205 - different]:
+        assert question.key.startswith(question.image_id)
+        assert question.equivalent == (question.key,)
+        assert keys >= set(question.entailed)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,15 @@
-"""Speed of visual reasoning on one core: routines one after another or in parallel, learning, reading the index.
+"""Speed of visual reasoning on one core: routines one after another or in parallel, and learning.
 
 Sequential (Algorithm 1) has one pointer in a program, parallel (Algorithm 3) as many as there are routines whose
-parents are done; both are measured for one program at a time and for many at once, on the test split.
+parents are done; nothing else differs. Both are measured for one program at a time and for many at once, on the test
+split: programs carried out alone, the pictures looked at before, and from the picture to the answer.
 
     figures = measure(3.0, Path("out/visual"))
-    figures["times_faster"]["parallel than sequential, one program at a time"]
+    figures["times_faster"]["carried out, one program at a time"]
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from program_guided.benchmarks.timing import one_core
+from program_guided.benchmarks.timing import one_core, speeds
 from program_guided.learning.outcomes import outcomes_of
 from program_guided.learning.questions import Examples
+from program_guided.learning.reasoner import Reasoner
+from program_guided.learning.reasoning import carry_out
 from program_guided.learning.settings import VisualSettings
 from program_guided.learning.visual_task import VisualData, VisualTask
 from program_guided.models.executor import Executor
@@ -28,88 +30,83 @@ __all__ = ["measure", "print_figures"]
 
 MANY, ALONE = 256, 32
 """Programs carried out at once, and how many are tried one at a time."""
-ROUNDS = 3
-"""Measurements alternate, and the best counts; it is CPU time, so that what else runs on the machine does not."""
+UPDATES = 2
+"""In a turn."""
+ORDERS = {"sequential": False, "parallel": True}
 
 
-def measure(seconds: float, folder: Path) -> dict[str, Any]:
-    """Measure each thing for about so many seconds."""
+def measure(seconds: float, folder: Path, checkpoint: Path | None = None) -> dict[str, Any]:
+    """Measure each thing for about so many seconds; programs are carried out by an untrained `plus` if no checkpoint
+    is given."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with one_core():
-            return _measure(seconds, folder)
+            return _measure(seconds, folder, checkpoint)
     finally:
         torch.set_num_threads(threads)
 
 
-def _measure(seconds: float, folder: Path) -> dict[str, Any]:
+def _measure(seconds: float, folder: Path, checkpoint: Path | None) -> dict[str, Any]:
     torch.manual_seed(0)
     task, data = VisualTask(folder), VisualData(folder)
-    model = task.build(task.config("plus")).eval()
-    test = data.questions(data.first_of(("test_balanced", "val_balanced", "train_balanced")))
+    reasoner = None if checkpoint is None else Reasoner.from_pretrained(checkpoint)
+    model = task.build(task.config("plus")).eval() if reasoner is None else reasoner.model
+    name = data.first_of(("test_balanced", "val_balanced", "train_balanced"))
+    test = data.questions(name, None if reasoner is None else reasoner.vocabulary)
     chosen = np.random.default_rng(0).permutation(len(test))[:MANY]
     many = test.examples(chosen, dense=False)
     branches = (many.programs.parents >= 0).all(dim=2).any(dim=1).numpy()
     ways = {
-        "one program at a time": [test.examples(chosen[[at]], dense=False) for at in range(min(ALONE, len(chosen)))],
+        "one program at a time": [test.examples(each[None], dense=False) for each in chosen[:ALONE]],
         "one that branches at a time": [test.examples(each[None], dense=False) for each in chosen[branches][:ALONE]],
         "many programs at once": [many],
     }
     runs = {
-        f"{order}, {way}": _carrying_out(model, batches, order == "parallel")
+        f"{what}, {way}, {order}": [run(model, each, parallel) for each in batches]
+        for what, run in {"carried out": _carrying_out, "from picture to answer": _answering}.items()
         for way, batches in ways.items()
-        for order in ("sequential", "parallel")
+        for order, parallel in ORDERS.items()
         if batches
     }
-    learner = task.learner(model, VisualSettings(), seed=0)
-    train = data.questions(data.first_of(("train_balanced", "train")))
-    numbers = np.random.default_rng(0).integers(0, len(train), (16, 1024))
+    learner = task.learner(task.build(task.config("plus")), VisualSettings(), seed=0)
 
     def learn() -> int:
-        learner.step()
-        return VisualSettings().questions
+        for _ in range(UPDATES):
+            learner.step()
+        return UPDATES * learner.settings.questions
 
-    def read() -> int:
-        return sum(len(train.set.batch(each).lengths) for each in numbers)
-
-    speeds = _speeds({**runs, "learned": learn, "read from the index": read}, seconds)
-    faster = {
-        f"parallel than sequential, {way}": speeds[f"parallel, {way}"] / speeds[f"sequential, {way}"]
-        for way, batches in ways.items()
-        if batches
-    }
-    alone, together = speeds["sequential, one program at a time"], speeds["parallel, many programs at once"]
+    found = speeds(runs, seconds) | speeds({"learned": [learn]}, seconds)
+    compared = [run.removesuffix(", parallel") for run in runs if run.endswith(", parallel")]
     return {
+        "checkpoint": None if checkpoint is None else checkpoint.name,
+        "set": name,
         "programs": len(chosen),
         "branching": int(branches.sum()),
-        "questions_per_second": speeds,
-        "times_faster": {**faster, "parallel in many programs than one routine at a time": together / alone},
+        "steps": {
+            way: {order: _mean_steps(batches, parallel) for order, parallel in ORDERS.items()}
+            for way, batches in ways.items()
+            if batches
+        },
+        "questions_per_second": found,
+        "times_faster": {what: found[f"{what}, parallel"] / found[f"{what}, sequential"] for what in compared},
         "largest_difference": _difference(model, many),
-        "steps": {"sequential": _mean_steps(many, False), "parallel": _mean_steps(many, True)},
     }
 
 
-def _carrying_out(model: Executor, batches: list[Examples], parallel: bool) -> Callable[[], int]:
+def _carrying_out(model: Executor, examples: Examples, parallel: bool) -> Callable[[], int]:
+    with torch.inference_mode():
+        scene = model.reader.look(examples.pictures)
+
+    @torch.inference_mode()
     def run() -> int:
-        for each in batches:
-            outcomes_of(model, each.pictures, each.programs, parallel=parallel)
-        return sum(len(each.last) for each in batches)
+        return len(carry_out(model, scene, examples.programs, parallel=parallel))
 
     return run
 
 
-def _speeds(runs: dict[str, Callable[[], int]], seconds: float) -> dict[str, float]:
-    speeds = dict.fromkeys(runs, 0.0)
-    for run in runs.values():
-        run()
-    for _ in range(ROUNDS):
-        for name, run in runs.items():
-            done, begin = 0, time.process_time()
-            while done == 0 or time.process_time() - begin < seconds / ROUNDS:
-                done += run()
-            speeds[name] = max(speeds[name], done / (time.process_time() - begin))
-    return speeds
+def _answering(model: Executor, examples: Examples, parallel: bool) -> Callable[[], int]:
+    return lambda: len(outcomes_of(model, examples.pictures, examples.programs, parallel=parallel).answers)
 
 
 def _difference(model: Executor, examples: Examples) -> float:
@@ -122,29 +119,37 @@ def _difference(model: Executor, examples: Examples) -> float:
     return max(float((first[there] - second[there]).abs().max()) for first, second in parts)
 
 
-def _mean_steps(examples: Examples, parallel: bool) -> float:
-    """Of a program."""
-    programs = examples.programs
-    steps = (
-        programs.depth().masked_fill(~programs.exists, 0).amax(dim=1) + 1 if parallel else programs.exists.sum(dim=1)
-    )
-    return float(steps.float().mean())
+def _mean_steps(batches: list[Examples], parallel: bool) -> float:
+    """Of a program: how deep it is, or how many routines it has."""
+    found = [
+        (each.programs.depth() + 1 if parallel else each.programs.exists.cumsum(dim=1))
+        .masked_fill(~each.programs.exists, 0)
+        .amax(dim=1)
+        for each in batches
+    ]
+    return float(torch.cat(found).float().mean())
 
 
 def print_figures(figures: dict[str, Any]) -> None:
-    """A table for a person."""
+    """Tables for a person."""
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title="questions a second, one core", title_justify="left", box=None)
-    table.add_column("")
-    table.add_column("questions/s", justify="right")
-    for name, speed in figures["questions_per_second"].items():
-        table.add_row(name, f"{speed:,.0f}")
-    console = Console()
+    console, found = Console(), figures["questions_per_second"]
+    table = Table(title="questions a second, one core", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for heading in ("", *ORDERS, "times faster"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for what, ratio in figures["times_faster"].items():
+        table.add_row(what, *(f"{found[f'{what}, {order}']:,.0f}" for order in ORDERS), f"{ratio:.2f}")
     console.print(table)
-    for name, ratio in figures["times_faster"].items():
-        console.print(f"{name}: {ratio:.2f}x", highlight=False)
-    steps = figures["steps"]
-    console.print(f"steps of a program: {steps['sequential']:.2f} sequential, {steps['parallel']:.2f} parallel")
-    console.print(f"largest difference of a probability: {figures['largest_difference']:.1e}")
+    index = figures["index"]
+    for way, steps in figures["steps"].items():
+        print(f"{way}: {steps['sequential']:.2f} steps of a program, {steps['parallel']:.2f} in parallel")
+    print(f"largest difference of a probability: {figures['largest_difference']:.1e}")
+    print(f"learned: {found['learned']:,.0f} questions a second")
+    memory = "" if index["peak_megabytes"] is None else f", {index['peak_megabytes']:,.0f} MB at most"
+    print(
+        f"{index['questions']:,} questions ({index['different_questions']:,} different ones, under fresh ids) indexed "
+        f"in {index['seconds']:,.0f} s ({index['cpu_seconds']:,.0f} s of CPU time){memory}; "
+        f"read: {index['read_per_second']:,.0f} a second"
+    )

@@ -7,7 +7,7 @@ from typing import Literal
 
 import tyro
 
-from program_guided.cli.output import Flag, OptionalPath, print_json, save_json
+from program_guided.cli.output import Flag, OptionalPath, bar_for_each, print_json, progress_bars, save_json
 from program_guided.errors import DataError
 
 __all__ = ["Bench"]
@@ -20,7 +20,8 @@ class Bench:
     what: tyro.conf.Positional[Literal["world", "executor", "learn", "visual"]]
     """world: the 2D Minecraft world on one core, beside MiniGrid and EnvPool. executor: the network on one core, by
     program length, against its plain forms and beside torch's decoder. learn: learning from reward on all cores,
-    beside Stable-Baselines3. visual: reasoning about pictures on one core, in parallel or one routine at a time."""
+    beside Stable-Baselines3. visual: reasoning about pictures on one core, in parallel or one routine at a time, and
+    indexing questions on all cores."""
     seconds: float = 3.0
     """How long each measurement runs."""
     batch: int = 1024
@@ -29,22 +30,31 @@ class Bench:
     """world: steps over which memory must stay flat."""
     data: OptionalPath = None
     """visual: folder with an index and features; left out, the embedded world, made in out/visual at need."""
+    checkpoint: OptionalPath = None
+    """visual: the executor that carries out programs; left out, one that has learned nothing, which is as fast."""
+    questions: int = 1_000_000
+    """visual: questions that are written to be indexed, in a temporary folder; a million take 2 GB of it."""
     json: Flag = False
     """Print the figures as JSON."""
     save: OptionalPath = None
     """Write the figures to this file too."""
 
     def run(self) -> int:
-        from program_guided.benchmarks import executor, learn, visual, world
+        from program_guided.benchmarks import executor, indexing, learn, visual, world
+        from program_guided.cli.dataset import PROCESSES
         from program_guided.cli.visual_world import ready_world
 
-        if not (self.seconds > 0 and self.batch >= 1 and self.memory_steps >= 0):
-            raise DataError("--seconds must be more than 0, --batch at least 1, --memory-steps at least 0")
+        if not (self.seconds > 0 and self.batch >= 1 and self.memory_steps >= 0 and self.questions >= 1):
+            message = "--seconds must be more than 0, --batch and --questions at least 1, --memory-steps at least 0"
+            raise DataError(message)
         show = {"world": world, "executor": executor, "learn": learn, "visual": visual}[self.what].print_figures
         if self.what == "world":
             figures = world.measure(self.seconds, self.batch, self.memory_steps)
         elif self.what == "visual":
-            figures = visual.measure(self.seconds, self.data or ready_world())
+            figures = visual.measure(self.seconds, self.data or ready_world(), self.checkpoint)
+            with progress_bars() as progress:
+                show_bar = bar_for_each(progress)
+                figures["index"] = indexing.measure(self.questions, PROCESSES, self.seconds, show_bar)
         else:
             figures = (executor if self.what == "executor" else learn).measure(self.seconds)
         if self.save is not None:

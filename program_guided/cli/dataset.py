@@ -14,7 +14,10 @@ from program_guided.cli.output import Flag, OptionalPath, OptionalText, print_js
 from program_guided.errors import DataError
 from program_guided.files import make_folder_of, write_atomically
 
-__all__ = ["Dataset"]
+__all__ = ["PROCESSES", "Dataset"]
+
+PROCESSES = min(4, os.cpu_count() or 1)
+"""That read questions, unless said otherwise."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ class Index:
     """Sets of questions to read, as train_balanced val_balanced; left out, all that are there."""
     skip_bad: Flag = False
     """Leave out what cannot be read, count it and list it, instead of stopping there."""
-    processes: int = min(4, os.cpu_count() or 1)
+    processes: int = PROCESSES
     """Files that are read side by side."""
     verify: Flag = False
     """Write nothing; compare the checksums of the index that is there."""

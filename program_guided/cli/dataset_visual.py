@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from program_guided.cli.dataset import Build, Index, Stats
-from program_guided.cli.output import counted, print_json, progress_bars, save_json
+from program_guided.cli.output import bar_for_each, counted, print_json, progress_bars, save_json
 from program_guided.errors import DataError
 
 __all__ = ["build", "index", "stats"]
@@ -30,14 +30,7 @@ def build(options: Build) -> int:
     folder = options.out or Path("out/visual")
     splits = dict(zip(("train", "val", "test"), options.scenes, strict=True))
     with progress_bars() as progress:
-        bars: dict[str, Any] = {}
-
-        def show(what: str, done: int, total: int) -> None:
-            bar = bars.get(what)
-            if bar is None:
-                bar = bars[what] = progress.add_task(what, total=total)
-            progress.update(bar, completed=done)
-
+        show = bar_for_each(progress)
         write_world(folder, splits, options.seed, progress=show)
         drawn = min(options.pictures, splits["test"])
         for number, scene in enumerate(scenes_of("test", drawn, options.seed)):

@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,7 @@ __all__ = [
     "OptionalNumber",
     "OptionalPath",
     "OptionalText",
+    "bar_for_each",
     "counted",
     "print_json",
     "progress_bars",
@@ -84,6 +86,18 @@ def progress_bars(amounts: str = "{task.completed:,.0f}/{task.total:,.0f}") -> P
         console=console,
         disable=not console.is_terminal,
     )
+
+
+def bar_for_each(progress: Progress) -> Callable[[str, int, int], None]:
+    """To be told what is done, how much of it, of how much; each has a bar."""
+    bars: dict[str, Any] = {}
+
+    def show(what: str, done: int, total: int) -> None:
+        if what not in bars:
+            bars[what] = progress.add_task(what, total=total)
+        progress.update(bars[what], completed=done)
+
+    return show
 
 
 def counted(number: int, thing: str) -> str:

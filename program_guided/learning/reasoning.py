@@ -61,10 +61,11 @@ class Programs:
 
     def depth(self) -> Tensor:
         """(batch, routines) steps before a routine can be carried out in parallel."""
-        depth = torch.zeros_like(self.parents[..., 0])
+        depth, parents = torch.zeros_like(self.parents[..., 0]), self.parents.clamp(min=0).flatten(1)
+        there = self.parents >= 0
         for _ in range(depth.shape[1]):
-            above = depth.gather(1, self.parents.clamp(min=0).flatten(1)).view_as(self.parents)
-            depth = torch.where(self.parents >= 0, above + 1, 0).amax(dim=2)
+            above = depth.gather(1, parents).view_as(self.parents)
+            depth = torch.where(there, above + 1, 0).amax(dim=2)
         return depth
 
 
