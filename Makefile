@@ -33,7 +33,7 @@ demo: $(VENV)/user
 	$(BIN)/proto run examples/bridge.prg --seed 9 --delay 0.08 --gif out/bridge.gif
 	$(BIN)/proto run examples/gold_rush.prg --seed 1 --delay 0.08
 	$(BIN)/proto run examples/shapes.prg --seed 2 --delay 0.08
-	$(BIN)/proto evaluate minecraft planner random
+	$(BIN)/proto evaluate minecraft minecraft-reward planner random
 	@echo "Next: change examples/bridge.prg and run it; be the executor yourself: $(BIN)/proto play"
 	@echo "      teach one of your own (forty minutes): $(BIN)/proto train minecraft        all there is: $(BIN)/proto --help"
 
