@@ -81,9 +81,9 @@ def test_training_lowers_the_loss_and_is_the_same_for_the_same_seed(form, change
     for _ in range(2):
         torch.manual_seed(0)
         model = build(minecraft_config(form, **TINY))
-        settings = DenseSettings(steps=40, worlds=64, warm_up=10, variants=4, rate=5e-3, **change)
+        settings = DenseSettings(steps=80, worlds=64, warm_up=10, variants=4, rate=5e-3, **change)
         training = DenseTraining(model, entries("mine(gold)", "mine(wood)", "mine(iron)"), settings, seed=0)
-        losses.append([training.step() for _ in range(40)])
+        losses.append([training.step() for _ in range(80)])
     assert losses[0] == losses[1]
     assert np.mean(losses[0][-5:]) < 0.9 * np.mean(losses[0][:5])
 
