@@ -74,10 +74,13 @@ def _peer() -> Callable[[], int] | None:
         import gymnasium
         from stable_baselines3 import A2C
         from stable_baselines3.common.env_util import make_vec_env
+
+        from program_guided.tasks.minecraft.registration import MINECRAFT, register
     except ImportError:
         return None
+    register()
     settings = A2CSettings()
-    worlds = make_vec_env(lambda: gymnasium.make("ProgramGuided/Minecraft-v0"), n_envs=settings.worlds, seed=0)
+    worlds = make_vec_env(lambda: gymnasium.make(MINECRAFT), n_envs=settings.worlds, seed=0)
     model = A2C("MultiInputPolicy", worlds, n_steps=settings.horizon, seed=0, device="cpu")
     steps = 10 * settings.samples
     model.learn(steps)
