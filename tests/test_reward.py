@@ -11,7 +11,7 @@ from program_guided.language.syntax import Program
 from program_guided.learning.a2c import A2CTraining
 from program_guided.learning.agent import ExecutorAgent
 from program_guided.learning.execution import Observation, build, infer, minecraft_config
-from program_guided.learning.experience import advantages, routines_left
+from program_guided.learning.experience import advantages, entropy, routines_left
 from program_guided.learning.facts import Conditions, Facts
 from program_guided.learning.hindsight import WORDS, History, named_in, routine_of
 from program_guided.learning.ppo import PPOTraining
@@ -184,6 +184,26 @@ def test_experience_carried_out_again_gives_what_was_given_before(form):
     torch.testing.assert_close(again, experience.log_probabilities, atol=1e-5, rtol=1e-5)
     part = experience.take(torch.tensor([5, 3]))
     assert part.actions.tolist() == [experience.actions[5], experience.actions[3]]
+
+
+@pytest.mark.parametrize("form", ["plus", "paper"])
+def test_a2c_learns_from_the_steps_as_they_were_taken(form):
+    """The gradient through the steps themselves is that of carrying them out again."""
+    training = learner(A2C, form)
+    lived = training.collect()
+    log_probabilities, rows = training.policy(lived.observation)
+    again = replace(
+        lived,
+        log_probabilities=log_probabilities.gather(1, lived.actions[:, None])[:, 0],
+        entropy=entropy(log_probabilities),
+        values=training.value(rows, lived.left),
+    )
+    parameters = list(training.model.parameters())
+    gradients = [torch.autograd.grad(training._loss(each), parameters, allow_unused=True) for each in (lived, again)]
+    for one, other in zip(*gradients, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
 
 
 def test_observations_of_programs_of_different_length_go_together():

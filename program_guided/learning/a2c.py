@@ -30,10 +30,8 @@ class A2CTraining(RewardLearner[A2CSettings]):
         self.done += math.isfinite(loss)
         return loss
 
-    def _loss(self, experience: Experience) -> Tensor:
-        settings = self.settings
-        log_probabilities, rows = self.policy(experience.observation)
-        taken = log_probabilities.gather(1, experience.actions[:, None])[:, 0]
-        entropy = -(log_probabilities.exp() * log_probabilities.clamp(min=-1e9)).sum(dim=1).mean()
-        error = (self.value(rows, experience.left) - experience.returns).square().mean()
-        return settings.value * error - (taken * experience.advantages).mean() - self.entropy_weight * entropy
+    def _loss(self, lived: Experience) -> Tensor:
+        """Of the steps as they were taken: the weights are still the same, so nothing is computed anew."""
+        error = (lived.values - lived.returns).square().mean()
+        gain = (lived.log_probabilities * lived.advantages).mean()
+        return self.settings.value * error - gain - self.entropy_weight * lived.entropy.mean()

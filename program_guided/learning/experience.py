@@ -29,7 +29,7 @@ from program_guided.tasks.minecraft.agents import pointed
 from program_guided.tasks.minecraft.rules import Action, Outcome
 from program_guided.tasks.minecraft.state import ProgramSet
 
-__all__ = ["Experience", "RewardLearner", "advantages", "routines_left"]
+__all__ = ["Experience", "RewardLearner", "advantages", "entropy", "routines_left"]
 
 AnyRewardSettings = TypeVar("AnyRewardSettings", bound=RewardSettings)
 
@@ -45,6 +45,8 @@ class Experience:
     """Routines that are at least left to the program's end."""
     actions: Tensor
     log_probabilities: Tensor
+    entropy: Tensor
+    values: Tensor
     advantages: Tensor
     returns: Tensor
     answers: Tensor
@@ -76,6 +78,11 @@ def advantages(
     return result
 
 
+def entropy(log_probabilities: Tensor) -> Tensor:
+    """Of each row; what is impossible adds nothing."""
+    return -(log_probabilities.exp() * log_probabilities.clamp(min=-1e9)).sum(dim=1)
+
+
 def routines_left(programs: ProgramSet) -> NDArray[np.int64]:
     """For every routine of every program: how many are carried out at least from it to the end, itself included."""
     owner = np.repeat(np.arange(len(programs.size)), programs.size)
@@ -101,9 +108,9 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
         self._each_routine, self._left = each_routine, routines_left(self.batch.programs)
         self._recent = np.zeros(0, np.bool_)
 
-    @torch.no_grad()
     def collect(self) -> Experience:
-        """Act for `horizon` steps in every world."""
+        """Act for `horizon` steps in every world; what it was expected to do (`log_probabilities`, `entropy`, `values`)
+        can be learned from at once, if gradients are asked for."""
         return self._collect()[0]
 
     def _collect(self) -> tuple[Experience, Experience]:
@@ -112,8 +119,9 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
         for _ in range(self.settings.horizon):
             seen.append(self.execution.observe().kept())
             records.append(self._act(seen[-1]))
-        _, rows = self.execution.infer()
-        last = self.value(rows, self._remaining()).cpu()
+        with torch.no_grad():
+            _, rows = self.execution.infer()
+            last = self.value(rows, self._remaining()).cpu()
         every, running = _experience(seen, records, last, self.settings)
         return every.take(running), every
 
@@ -123,7 +131,7 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
         at = pointed(batch)
         log_probabilities, rows = self.policy(observation)
         log_probabilities = log_probabilities.cpu()
-        actions = torch.multinomial(log_probabilities.exp(), 1, generator=self.chance)[:, 0]
+        actions = torch.multinomial(log_probabilities.detach().exp(), 1, generator=self.chance)[:, 0]
         with self.noted():
             self.walk(actions.numpy(), rows)
         outcome = np.where(running, batch.outcome, Outcome.RUNNING)
@@ -137,6 +145,7 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
             "left": remaining,
             "actions": actions,
             "log_probabilities": log_probabilities.gather(1, actions[:, None])[:, 0],
+            "entropy": entropy(log_probabilities),
             "values": self.value(rows, remaining).cpu(),
             "rewards": torch.from_numpy(rewarded).float(),
             "terminated": torch.from_numpy(over & (outcome != Outcome.TIMEOUT)),
@@ -205,13 +214,14 @@ def _experience(
 ) -> tuple[Experience, Tensor]:
     """The steps end to end, and which of them are of worlds that were running."""
     record = {name: torch.stack([each[name] for each in records]) for name in records[0]}
-    values = torch.cat([record["values"], last[None]])
+    values = torch.cat([record["values"].detach(), last[None]])
     ends = (record["terminated"], record["ended"])
+    kept = ("rows", "left", "actions", "log_probabilities", "entropy", "values", "answers")
     gained = advantages(record["rewards"], values, *ends, settings.discount, settings.trace)
     every = Experience(
         Observation.together(seen),
         advantages=gained.flatten(),
-        returns=(gained + record["values"]).flatten(),
-        **{name: record[name].flatten() for name in ("rows", "left", "actions", "log_probabilities", "answers")},
+        returns=(gained + values[:-1]).flatten(),
+        **{name: record[name].flatten() for name in kept},
     )
     return every, record["running"].flatten().nonzero()[:, 0]

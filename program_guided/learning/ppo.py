@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from program_guided.learning.execution import Observation
-from program_guided.learning.experience import Experience, RewardLearner
+from program_guided.learning.experience import Experience, RewardLearner, entropy
 from program_guided.learning.facts import Facts
 from program_guided.learning.hindsight import WORDS, History, named_in
 from program_guided.learning.settings import PPOSettings
@@ -121,8 +121,7 @@ class PPOTraining(RewardLearner[PPOSettings]):
         gain = _standard(part.advantages, counted)
         ratio = (taken - part.log_probabilities).exp()
         surrogate = torch.minimum(ratio * gain, ratio.clamp(1 - settings.ratio, 1 + settings.ratio) * gain)
-        entropy = -(log_probabilities.exp() * log_probabilities.clamp(min=-1e9)).sum(dim=1)
-        policy = (surrogate + self.entropy_weight * entropy).masked_fill(~counted, 0.0).mean()
+        policy = (surrogate + self.entropy_weight * entropy(log_probabilities)).masked_fill(~counted, 0.0).mean()
         error = (self.value(rows, part.left) - part.returns).square().mean()
         return settings.value * error - policy
 
