@@ -34,7 +34,7 @@ from program_guided.learning.tasks import Task, WorldTask
 from program_guided.models.config import ExecutorConfig
 from program_guided.models.executor import Executor
 
-__all__ = ["STATE", "Job", "Moment", "train"]
+__all__ = ["STATE", "Job", "Moment", "launch", "train"]
 
 STATE, LOG = "training.safetensors", "log.jsonl"
 
@@ -104,24 +104,32 @@ class Moment:
 def train(job: Job, watch: Callable[[Moment], None] = lambda moment: None) -> None:
     """Train to the end; the checkpoint is in the job's folder. `watch` is told of every step of the first process."""
     job.check()
+    alone = job.processes == 1 or _by_torchrun()
+    problem = launch(partial(_work, job=job, watch=watch if alone else None), job.processes, job.accelerator)
+    if problem:
+        raise DataError(problem)
+
+
+def launch(work: Callable[[Any], Any], processes: int, accelerator: str = "cpu") -> Any:
+    """`work(fabric)` in so many processes, or in those that torchrun has started; what the first one returns."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Fabric speaks of devices that are not there
         from lightning_fabric import Fabric
 
-        processes, machines = job.processes, 1
-        strategy = "auto" if processes == 1 else "ddp_spawn"
-        if "TORCHELASTIC_RUN_ID" in os.environ:  # torchrun has started the processes already
+        machines, strategy = 1, "auto" if processes == 1 else "ddp_spawn"
+        if _by_torchrun():
             processes = int(os.environ["LOCAL_WORLD_SIZE"])
             machines, strategy = int(os.environ["WORLD_SIZE"]) // processes, "ddp"
         try:
-            fabric = Fabric(accelerator=job.accelerator, devices=processes, num_nodes=machines, strategy=strategy)
+            fabric = Fabric(accelerator=accelerator, devices=processes, num_nodes=machines, strategy=strategy)
         except (RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0]
-            raise DataError(f"--accelerator {job.accelerator} with --processes {job.processes}: {reason}") from None
-        work: Any = partial(_work, job=job, watch=None if strategy == "ddp_spawn" else watch)
-        problem = fabric.launch(work)
-    if problem:
-        raise DataError(problem)
+            raise DataError(f"--accelerator {accelerator} with --processes {processes}: {reason}") from None
+        return fabric.launch(work)
+
+
+def _by_torchrun() -> bool:
+    return "TORCHELASTIC_RUN_ID" in os.environ
 
 
 def _work(fabric: Any, job: Job, watch: Callable[[Moment], None] | None) -> str | None:
