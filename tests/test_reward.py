@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
+from program_guided.benchmarks import learn
 from program_guided.language import compile_program, parse
 from program_guided.language.syntax import Program
 from program_guided.learning.a2c import A2CTraining
@@ -21,6 +23,7 @@ from program_guided.learning.training import Job, train
 from program_guided.tasks.minecraft.agents import RandomAgent, rollout
 from program_guided.tasks.minecraft.batch import Batch, Entry
 from program_guided.tasks.minecraft.domain import DOMAIN
+from program_guided.tasks.minecraft.pictures.plots import plot_trainings
 from program_guided.tasks.minecraft.routines import read_routine
 from program_guided.tasks.minecraft.rules import Action, Operation, Outcome
 from program_guided.tasks.minecraft.splits import load_split
@@ -327,3 +330,29 @@ def test_hindsight_does_not_name_what_the_programs_do_not():
 
 def pointing(batch):
     return ((batch.tables[program], at) for program, at in zip(batch.worlds.program, batch.worlds.routine, strict=True))
+
+
+def test_bench_learn_measures_ours_beside_the_peer(monkeypatch, capsys):
+    monkeypatch.setattr(learn, "PROCESSES", 1)
+    monkeypatch.setattr(learn, "ROUNDS", 1)
+    monkeypatch.setattr(learn, "MANY", A2C)
+    monkeypatch.setattr(learn, "PEERS", {1: "Stable-Baselines3, one world"})
+    turns = []
+    figures = learn.measure(0.01, lambda *turn: turns.append(turn))
+    speeds, ratios = figures["steps_per_second"], figures["times_faster_than"]
+    assert len(turns) == len(speeds) == len(ratios) + len(learn.PEERS)
+    assert all(speed > 0 for speed in speeds.values())
+    for name, against in ratios.items():
+        assert against == {peer: speeds[name] / speeds[peer] for peer in learn.PEERS.values()}
+    learn.print_figures(figures)
+    assert "PPO, plus" in capsys.readouterr().out
+
+
+def test_curves_of_trainings_are_drawn_beside_others_figures(tmp_path):
+    curve = [{"samples": 1e6 * at, "seconds": 60.0 * at, "completion": 20.0 * at} for at in (1, 2, 3)]
+    shorter = curve[:2]
+    for name, by in (("steps.png", "samples"), ("time.png", "seconds")):
+        plot_trainings({"plus": [curve, shorter], "paper": [curve]}, tmp_path / name, by=by, ends={"theirs": 97.3})
+        with Image.open(tmp_path / name) as picture:
+            assert picture.size[0] > 500
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["steps.png", "time.png"]

@@ -50,13 +50,16 @@ class Bench:
         show = {"world": world, "executor": executor, "learn": learn, "visual": visual}[self.what].print_figures
         if self.what == "world":
             figures = world.measure(self.seconds, self.batch, self.memory_steps)
-        elif self.what == "visual":
+        elif self.what == "executor":
+            figures = executor.measure(self.seconds)
+        elif self.what == "learn":
+            with progress_bars() as progress:
+                figures = learn.measure(self.seconds, bar_for_each(progress))
+        else:
             figures = visual.measure(self.seconds, self.data or ready_world(), self.checkpoint)
             with progress_bars() as progress:
                 show_bar = bar_for_each(progress)
                 figures["index"] = indexing.measure(self.questions, PROCESSES, self.seconds, show_bar)
-        else:
-            figures = (executor if self.what == "executor" else learn).measure(self.seconds)
         if self.save is not None:
             save_json(figures, self.save)
         if self.json:

@@ -160,7 +160,9 @@ class Evaluate:
 
             groups = _groups(figures["agents"])
             curves = {kind: [agent["training"]["curve"] for agent in group] for kind, group in groups.items()}
-            plot_trainings(curves, self.figure, by="seconds" if self.against == "time" else "samples")
+            targets = {agent["training"].get("target") for group in groups.values() for agent in group} & set(PAPER)
+            ends = {f"ProTo, {target}, in the paper (test)": PAPER[target]["test"] for target in sorted(targets)}
+            plot_trainings(curves, self.figure, by="seconds" if self.against == "time" else "samples", ends=ends)
         if self.json:
             print_json(figures)
             return

@@ -54,9 +54,12 @@ def plot_splits(splits: dict[str, Any], path: Path) -> None:
 Curve = Sequence[Mapping[str, float]]
 
 
-def plot_trainings(curves: Mapping[str, Sequence[Curve]], path: Path, *, by: str = "seconds") -> None:
+def plot_trainings(
+    curves: Mapping[str, Sequence[Curve]], path: Path, *, by: str = "seconds", ends: Mapping[str, float] | None = None
+) -> None:
     """% of held-out programs finished, against minutes ("seconds") or steps ("samples") of training, on a scale that
-    shows the last per cents. Each kind of training has the curves of its seeds: their mean, and its standard error."""
+    shows the last per cents. Each kind of training has the curves of its seeds: their mean, and its standard error.
+    `ends` are figures of others, by name, to be shown beside."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -78,6 +81,8 @@ def plot_trainings(curves: Mapping[str, Sequence[Curve]], path: Path, *, by: str
         panel.semilogy(along, mean.clip(LEAST_FAILED), color=colour, linewidth=1.8, label=told)
         low, high = (mean - error).clip(LEAST_FAILED), (mean + error).clip(LEAST_FAILED)
         panel.fill_between(along, low, high, color=colour, alpha=0.2, linewidth=0)
+    for name, completion in (ends or {}).items():
+        panel.axhline(100 - completion, color="black", linestyle="--", linewidth=1, label=f"{name}: {completion:g}")
     panel.set_xlabel(label)
     panel.set_ylabel("% of held-out programs finished")
     panel.set_ylim(100, LEAST_FAILED * 0.9)
