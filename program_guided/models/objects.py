@@ -63,12 +63,15 @@ class Scene:
     values: Tensor | None = None
     """(pictures, objects, width) what is told of an object that is picked"""
     pairs: Tensor | None = None
-    """(pictures, objects, objects, kinds) how the second of a pair stands to the first"""
+    """(pictures, objects, objects, kinds) how the second of a pair stands to the first; always of all pictures, since
+    it is large"""
+    of: Tensor | None = None
+    """(programs,) which picture a program is about, once that is said"""
 
     def about(self, of: Tensor) -> Scene:
         """The pictures of these numbers."""
-        parts = (self.objects, self.exists, self.values, self.pairs)
-        return Scene(*(None if part is None else part.index_select(0, of) for part in parts))  # type: ignore[arg-type]
+        values = None if self.values is None else self.values.index_select(0, of)
+        return Scene(self.objects.index_select(0, of), self.exists.index_select(0, of), values, self.pairs, of)
 
 
 class Objects(nn.Module):
@@ -216,7 +219,7 @@ class PairReader(nn.Module):
         if parents > self.parents:  # without structure every other routine is heard, as one
             found, parents = found.sum(dim=2, keepdim=True) / allowed.sum(dim=2)[:, :, None, None].clamp(min=1), 1
         found = nn.functional.pad(found, (0, 0, 0, self.parents - parents))
-        related = torch.einsum("brpi,bijk->brjpk", found, scene.pairs).flatten(3)
+        related = _related(found, scene)
         return Seen(scene, torch.cat([found.transpose(2, 3), related], dim=3), _spread(found.sum(dim=2), scene.values))
 
     def forward(self, query: Tensor, seen: Seen, number: int, watch: Watch | None = None) -> Tensor:
@@ -250,6 +253,24 @@ def _only(scores: Tensor, scene: Scene) -> Tensor:
     """Scores (batch, ..., objects) of what there is."""
     there = scene.exists.view(len(scores), *(1,) * (scores.dim() - 2), -1)
     return scores.masked_fill(~there, -1e9)
+
+
+def _related(found: Tensor, scene: Scene) -> Tensor:
+    """(batch, rows, objects, parents * kinds) how each object stands to what was found (batch, rows, parents, objects),
+    picture by picture: all programs about a picture at once, so that its pairs need not be copied."""
+    assert scene.pairs is not None
+    batch, rows, parents, objects = found.shape
+    pictures, kinds = len(scene.pairs), scene.pairs.shape[3]
+    of = torch.arange(batch, device=found.device) if scene.of is None else scene.of
+    at, order = of.sort(stable=True)
+    place = torch.empty_like(of)
+    place[order] = torch.arange(batch, device=of.device) - torch.searchsorted(at, at)
+    shared = found.new_zeros(pictures, int(place.max()) + 1, rows * parents, objects)
+    shared = shared.index_put((of, place), found.flatten(1, 2))
+    related = torch.bmm(shared.flatten(1, 2), scene.pairs.flatten(2)).view(
+        *shared.shape[:2], rows, parents, objects, kinds
+    )
+    return related[of, place].transpose(2, 3).flatten(3)
 
 
 def _spread(weights: Tensor, values: Tensor) -> Tensor:
