@@ -1,6 +1,6 @@
 """Which checkpoints are averaged."""
 
-from program_guided.cli.evaluate import _groups
+from program_guided.cli.evaluate import _groups, _in_paper
 
 
 def agent(seed, form="plus", **settings):
@@ -26,3 +26,12 @@ def test_only_checkpoints_that_differ_in_their_seed_are_averaged():
         "plus, dense, hidden 64, steps 40": [0],
         "paper, dense": [0],
     }
+
+
+def test_the_paper_s_figures_stand_only_beside_what_they_are_of():
+    seen, unseen = {"sides": (5, 8), "unseen": None}, {"sides": (5, 8), "unseen": "Mine( gold )"}
+    assert _in_paper(seen, "reward", "longer") == "91.2"
+    assert _in_paper(seen, "planner", "longer") == ""
+    assert _in_paper({**seen, "sides": (10, 10)}, "reward", "longer") == ""
+    assert [_in_paper(unseen, kind, "test") for kind in ("planner", "reward", "dense")] == ["11.4", "59.3", ""]
+    assert _in_paper(unseen, "reward", "longer") == ""
