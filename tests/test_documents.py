@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from program_guided.cli.evaluate import PAPER_UNSEEN
+
 ROOT = Path(__file__).parent.parent
+SPLITS = ("test", "longer", "complex")
 README = (ROOT / "README.md").read_text("utf-8")
 PAPER_MAP = (ROOT / "docs" / "paper_map.md").read_text("utf-8")
 
@@ -96,6 +99,55 @@ def test_the_paper_map_shows_what_each_addition_is_worth():
     assert len(found) >= 23
     strict, whole = (results(name)["means"]["paper, dense"]["test"] for name in ("dense_strict.json", "dense.json"))
     assert f"{strict['completion']:.1f} instead of {whole['completion']:.1f}" in PAPER_MAP
+
+
+def reward_rows():
+    figures = results("reward.json")
+    of = {form: [] for form in ("plus", "paper")}
+    for agent in figures["agents"].values():
+        of[agent["training"]["executor"]["form"]].append(agent)
+    (mean,) = figures["means"].values()
+    completions = {
+        f"`plus`, mean of {len(of['plus'])} seeds": [mean[name]["completion"] for name in SPLITS],
+        "`paper`, one seed": [of["paper"][0]["splits"][name]["completion"] for name in SPLITS],
+    }
+    for (told, found), agents in zip(completions.items(), of.values(), strict=True):
+        steps, minutes = (max(agent["training"][key] for agent in agents) for key in ("samples", "minutes"))
+        shown = " | ".join(f"{completion:.1f}" for completion in found)
+        yield f"| {told} | {shown} | {steps / 1e6:.0f} | {minutes:.0f} |"
+
+
+def test_readme_shows_what_is_learned_from_reward():
+    for row in reward_rows():
+        assert row in README
+    text = (ROOT / "docs" / "training.md").read_text("utf-8")
+    figures = results("reward.json")["agents"]["out/reward-paper-0"]
+    assert f"{figures['splits']['test']['completion']:.1f} % of the standard programs" in text
+    losses = [moment["loss"] for moment in figures["training"]["curve"]]
+    assert {f"{loss:.2f}" for loss in losses} == {"-0.21"}
+    by_chance = results("evaluate.json")["agents"]["random"]["splits"]["test"]["completion"]
+    assert f"acting by chance finishes {by_chance:.1f} %" in text
+
+
+def test_readme_shows_unseen_routines_beside_the_paper():
+    for name in ("gold", "river", "silver"):
+        figures = results(f"unseen_{name}.json")
+        paper = PAPER_UNSEEN[figures["unseen"]]
+        (ours,) = (agent for agent in figures["agents"].values() if agent["training"])
+        assert ours["training"]["without"] == [figures["unseen"]]
+        found = [each["splits"]["test"]["completion"] for each in (figures["agents"]["planner"], ours)]
+        shown = " | ".join(f"{completion:.1f}" for completion in (*found, paper["planner"], paper["reward"]))
+        assert f"| `{figures['unseen']}` | {shown} |" in README
+
+
+def test_readme_shows_the_speed_of_learning():
+    figures = results("bench_learn.json")
+    speeds, ratios = figures["steps_per_second"], figures["times_faster_than"]
+    for name, against in ratios.items():
+        shown = " | ".join(f"{ratio:.1f}x" for ratio in against.values())
+        assert f"| {name} | {speeds[name]:,.0f} | {shown} |" in README
+    for peer in next(iter(ratios.values())):
+        assert f"({speeds[peer]:,.0f})" in README
 
 
 def test_readme_shows_how_it_generalises():
