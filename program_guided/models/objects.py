@@ -65,8 +65,8 @@ class Scene:
     pairs: Tensor | None = None
     """(pictures, objects, objects, kinds) how the second of a pair stands to the first"""
 
-    def about(self, of: Tensor) -> Scene:
-        """The pictures of these numbers."""
+    def about(self, of: Tensor, said: Tensor | None = None) -> Scene:
+        """The pictures of these numbers; they are the same whatever a routine says."""
         parts = (self.objects, self.exists, self.values, self.pairs)
         return Scene(*(None if part is None else part.index_select(0, of) for part in parts))  # type: ignore[arg-type]
 
