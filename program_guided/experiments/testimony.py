@@ -36,9 +36,9 @@ STRENGTH = 1.0
 PARTS = 8
 """Parts of the pictures for cross-fitting."""
 RARE, FAINT = 0.003, 0.001
-"""Added to shares of pictures, and to probabilities, before they are compared."""
+"""Added to what is usual, and to probabilities, before they are compared."""
 LEAST = 0.1
-"""Evidence never makes a word less likely than this, times its usual share."""
+"""Evidence never makes a word less likely than this, times what is usual."""
 IRREGULAR = {
     "children": "child",
     "knives": "knife",
@@ -123,7 +123,7 @@ class Testimony:
     words: tuple[str, ...]
     """In their singular."""
     said: Floats
-    """(pictures, words) 1 where it is true"""
+    """(pictures, words) log(1 + n) where it is said n times to be true"""
 
     @classmethod
     def of(
@@ -139,10 +139,10 @@ class Testimony:
         said = np.zeros((count, len(numbers)))
         for picture, word, truth in heard:
             said[picture, numbers[word]] += truth
-        return cls(tuple(numbers), (said > 0).astype(np.float64))
+        return cls(tuple(numbers), np.log1p(said))
 
     def rows(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """Where these words are; the last row but one, `len(self.words)`, for one that is never said."""
+        """Where these words are in evidence; one that is never said is behind all others."""
         numbers = {word: number for number, word in enumerate(self.words)}
         return np.array([numbers.get(singular(word), len(self.words)) for word in words], np.int64)
 

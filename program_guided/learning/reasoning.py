@@ -77,7 +77,12 @@ class Programs:
 
 
 def carry_out(
-    model: Executor, scene: Specification, programs: Programs, *, parallel: bool = True, watch: list[Watch] | None = None
+    model: Executor,
+    scene: Specification,
+    programs: Programs,
+    *,
+    parallel: bool = True,
+    watch: list[Watch] | None = None,
 ) -> Tensor:
     """Z of every program after its last routine. `watch` gets the attention weights of each step."""
     batch, routines = programs.exists.shape
