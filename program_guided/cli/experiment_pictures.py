@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -26,7 +27,8 @@ TRAIN = ("train_balanced", "train", "train_all")
 TEST = ("dev", "testdev_balanced", "test_balanced", "val_balanced", "testdev", "test", "val")
 """Sets of questions to learn from, and to ask in the end: the first that is there."""
 MODELS: tuple[Kind, ...] = ("picture", "blind")
-Show = Callable[[str, int, int], None]
+Show = Callable[..., None]
+"""Told what is done, how much of it, of how much (`total`)."""
 
 
 def run_pictures(options: Experiment) -> int:
@@ -93,10 +95,8 @@ def _figures(
         for kind in MODELS:
             path, title = folder / f"{kind}-{seed}.json", f"{name} seed {seed} {kind}"
             if not path.is_file():
-                total = settings.steps * settings.members
-                found = learn(
-                    data, settings, seed, kind, lambda done, title=title, total=total: show(title, done, total)
-                )
+                updates = partial(show, title, total=settings.steps * settings.members)
+                found = learn(data, settings, seed, kind, updates)
                 write_atomically(path, json.dumps(found).encode("ascii"))
             for shown, answers in read_json(path).items():
                 given.setdefault(shown, []).append(answers)

@@ -180,18 +180,20 @@ def _views(features: ObjectFeatures, image: str) -> tuple[list[Floats], Floats]:
     found = features.read(image, most=1_000_000)
     centres = (found.boxes[:, 0] + found.boxes[:, 2]) / 2
     sides = [np.ones(len(centres), np.bool_), centres < found.width / 2, centres >= found.width / 2]
-    # A side on which nothing was detected is as the whole.
-    cells = [found.features[side if side.any() else sides[0]].astype(np.float64) for side in sides]
+    sides = [side if side.any() else sides[0] for side in sides]  # where nothing was detected: as the whole
+    cells = [found.features[side].astype(np.float64) for side in sides]
     groups = [np.stack([_root(each.mean(axis=0), 2) for each in cells])]
     groups.append(np.stack([_root((each**3).mean(axis=0), 3) for each in cells]))
     if not features.classifies:
         return groups, np.zeros(0)
     weights, bias = features.classifier()
-    logs = [_log_shares(each @ weights.T + bias) for each in cells]
-    groups.append(np.stack([_log_shares(each.mean(axis=0) @ weights.T + bias) for each in cells]))
+    logits = found.features @ weights.T + bias
+    every = _log_shares(logits)
+    logs = [every[side] for side in sides]
+    groups.append(np.stack([_log_shares(logits[side].mean(axis=0)) for side in sides]))
     groups.append(np.stack([each.max(axis=0) for each in logs]))
     groups.append(np.stack([np.sqrt(np.exp(each).mean(axis=0)) for each in logs]))
-    return groups, np.exp(logs[0]).mean(axis=0)
+    return groups, np.exp(every).mean(axis=0)
 
 
 def _root(values: Floats, degree: int) -> Floats:
