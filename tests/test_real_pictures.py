@@ -1,4 +1,4 @@
-"""Real pictures: what answered questions say of a picture, evidence that nobody told, and an experiment as a command."""
+"""Real pictures: what answered questions say of a picture, evidence that nobody told, and the command."""
 
 import json
 from pathlib import Path
