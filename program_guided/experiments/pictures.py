@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from program_guided.errors import DataError
-from program_guided.experiments.testimony import ANSWER_KINDS, KINDS, Testimony, Views, foretell
+from program_guided.experiments.testimony import ANSWER_KINDS, KINDS, Said, Views, foretell
 from program_guided.language.syntax import Call, calls
 from program_guided.learning.learner import Learner
 from program_guided.learning.questions import NO_TARGET, TRUTHS, TYPES, WORDS, programs_of
@@ -166,11 +166,11 @@ class PictureData:
         return PictureData(train, test, self.views, self.words, self.answers)
 
     @cached_property
-    def testimony(self) -> Testimony:
+    def testimony(self) -> Said:
         """What the questions of train say of their pictures."""
         programs = [_routines(question) for question in self.train.questions]
         answers = [str(question.answer) for question in self.train.questions]
-        return Testimony.of(programs, answers, self.train.programs.of.numpy(), len(self.views.classes))
+        return Said.of(programs, answers, self.train.programs.of.numpy(), len(self.views.classes))
 
     def evidence(self, seed: int) -> Evidence:
         """What is foretold of all pictures from what is said of those of train."""

@@ -6,7 +6,7 @@ Ridge regression, in closed form, from what a pretrained network sees in a pictu
 of a word: the logarithm of how many times likelier it is than usual. A picture to learn from must look like one that
 nobody has asked about, so its evidence comes from the questions about the others (cross-fitting).
 
-    testimony = Testimony.of(programs, answers, pictures)
+    testimony = Said.of(programs, answers, pictures)
     evidence = foretell(views, testimony, told, random)       # (pictures, words, KINDS)
 """
 
@@ -22,7 +22,7 @@ from program_guided.language.syntax import Call
 from program_guided.tasks.visual.domain import ROWS
 from program_guided.tasks.visual.features import ObjectFeatures
 
-__all__ = ["ANSWER_KINDS", "KINDS", "Testimony", "Views", "foretell", "singular", "statements"]
+__all__ = ["ANSWER_KINDS", "KINDS", "Said", "Views", "foretell", "singular", "statements"]
 
 Floats = NDArray[np.float64]
 
@@ -117,18 +117,18 @@ def _judged(program: Sequence[Call], routine: int, truth: bool | None) -> Iterat
 
 
 @dataclass(frozen=True)
-class Testimony:
+class Said:
     """Which words are said of which pictures."""
 
     words: tuple[str, ...]
     """In their singular."""
-    said: Floats
+    often: Floats
     """(pictures, words) log(1 + n) where it is said n times to be true"""
 
     @classmethod
     def of(
         cls, programs: Sequence[Sequence[Call]], answers: Sequence[str], pictures: NDArray[np.int64], count: int
-    ) -> Testimony:
+    ) -> Said:
         """Of answered questions about these pictures, of so many."""
         heard = [
             (int(picture), singular(word), truth)
@@ -207,14 +207,14 @@ def _log_shares(scores: Floats) -> Floats:
 
 
 def foretell(
-    views: Views, testimony: Testimony, told: NDArray[np.int64], random: np.random.Generator
+    views: Views, testimony: Said, told: NDArray[np.int64], random: np.random.Generator
 ) -> NDArray[np.float32]:
     """(pictures, words + 1, KINDS) evidence of every word in every picture, 0 for the last, which is never said.
 
     What is said of the `told` pictures is all that is known; of each of them it is foretold from the others.
     """
     evidence = np.zeros((len(views.classes), len(testimony.words) + 1, KINDS), np.float32)
-    likeness, said = views.likeness(told), testimony.said[told]
+    likeness, said = views.likeness(told), testimony.often[told]
     others = np.setdiff1d(np.arange(len(views.classes)), told)
     part = random.permutation(len(told)) % PARTS
     tasks = [(others, np.ones(len(told), np.bool_))]
