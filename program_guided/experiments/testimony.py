@@ -1,13 +1,13 @@
 """What questions and their answers say of pictures, and what can be foretold of pictures nobody has asked about.
 
 Departures from the paper: it has detected objects. Here nobody says where anything is; but a question that was
-answered says which words are true of its picture ("What is on the ham?" "mustard": ham and mustard), and which are not.
+answered says which words are true of its picture ("What is on the ham?" "mustard": ham and mustard).
 Ridge regression, in closed form, from what a pretrained network sees in a picture to these words, gives the evidence
 of a word: the logarithm of how many times likelier it is than usual. A picture to learn from must look like one that
 nobody has asked about, so its evidence comes from the questions about the others (cross-fitting).
 
-    testimony = Said.of(programs, answers, pictures)
-    evidence = foretell(views, testimony, told, random)       # (pictures, words, KINDS)
+    said = Said.of(programs, answers, pictures, count)
+    evidence = foretell(views, said, told, random)       # (pictures, words, KINDS)
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ IRREGULAR = {
     "shelves": "shelf",
     "women": "woman",
 }
+TRUTHS = ("yes", "no")
 SINGULAR_IN_S = ("glasses", "jeans", "pants", "shorts", "tennis", "bus", "sunglasses", "scissors")
 
 
@@ -68,52 +69,47 @@ def singular(word: str) -> str:
     return f"{front} {last}".strip()
 
 
-Statement = tuple[str, bool]
-"""A word, and whether it is true of the picture."""
-
-
-def statements(program: Sequence[Call], answer: str) -> Iterator[Statement]:
-    """What an answered question says of its picture; what it leaves open is left out."""
+def statements(program: Sequence[Call], answer: str) -> Iterator[str]:
+    """Words that are true of a picture by an answered question about it, and no others."""
     last = program[-1]
-    if answer in ("yes", "no"):
+    if answer in TRUTHS:
         yield from _judged(program, len(program) - 1, answer == "yes")
         return
     for parent in last.inputs:
-        yield from _found(program, parent, True)
+        yield from _found(program, parent)
     if ROWS[last.operation].family in ("query", "choose"):
-        yield answer, True
-        options = [str(word) for word in last.words if str(word) != answer]
-        if len(options) == 1 and len(last.words) == 2:
-            yield options[0], False
+        yield answer
 
 
-def _found(program: Sequence[Call], routine: int, there: bool) -> Iterator[Statement]:
-    """Of objects that are spoken of: those that a routine begins with are there, whether it finds any or not."""
+def _found(program: Sequence[Call], routine: int) -> Iterator[str]:
+    """Of objects that are there."""
     call = program[routine]
     for parent in call.inputs:
-        yield from _found(program, parent, True)
-    word = str(call.words[0])
-    if word not in ("_", "scene") and not word.startswith("not("):
-        yield word, there
+        yield from _found(program, parent)
+    yield from _word(call)
 
 
-def _judged(program: Sequence[Call], routine: int, truth: bool | None) -> Iterator[Statement]:
+def _judged(program: Sequence[Call], routine: int, truth: bool | None) -> Iterator[str]:
     """Of yes or no; None if it is not known which."""
     call, family = program[routine], ROWS[program[routine].operation].family
     if family in ("and", "or"):
         known = truth if truth is (family == "and") else None
         for parent in call.inputs:
             yield from _judged(program, parent, known)
-    elif family == "exist":
-        inputs = call.inputs if truth is not None else program[call.inputs[0]].inputs
-        for parent in inputs:
-            yield from _found(program, parent, truth is not False)
-    else:
-        for parent in call.inputs:
-            yield from _found(program, parent, True)
-        word = str(call.words[0]) if family == "verify" else "_"
-        if truth is not None and word != "_" and not word.startswith("not("):
-            yield word, truth
+        return
+    # What is asked for may be missing; what it would stand beside, or what is judged, is there.
+    surely = program[call.inputs[0]].inputs if family == "exist" and not truth else call.inputs
+    for parent in surely:
+        yield from _found(program, parent)
+    if family == "verify" and truth:
+        yield from _word(call)
+
+
+def _word(call: Call) -> Iterator[str]:
+    """The thing or quality that a routine names; none if it leaves that open, or says what is not so."""
+    word = str(call.words[0])
+    if word not in ("_", "scene") and not word.startswith("not("):
+        yield word
 
 
 @dataclass(frozen=True)
@@ -131,14 +127,14 @@ class Said:
     ) -> Said:
         """Of answered questions about these pictures, of so many."""
         heard = [
-            (int(picture), singular(word), truth)
-            for program, answer, picture in zip(programs, answers, pictures, strict=True)
-            for word, truth in statements(program, answer)
+            (picture, singular(word))
+            for program, answer, picture in zip(programs, answers, pictures.tolist(), strict=True)
+            for word in statements(program, answer)
         ]
-        numbers = {word: number for number, word in enumerate(sorted({word for _, word, _ in heard}))}
+        numbers = {word: number for number, word in enumerate(sorted({word for _, word in heard}))}
         said = np.zeros((count, len(numbers)))
-        for picture, word, truth in heard:
-            said[picture, numbers[word]] += truth
+        for picture, word in heard:
+            said[picture, numbers[word]] += 1
         return cls(tuple(numbers), np.log1p(said))
 
     def rows(self, words: Sequence[str]) -> NDArray[np.int64]:
