@@ -105,9 +105,9 @@ class Asked:
         rows = torch.from_numpy(numbers)
         most = int(self.last[rows].max()) + 1
         programs = self.programs
-        parts = (part[rows, :most] for part in (programs.words, programs.parents, programs.exists))
+        words, parents, exists = (part[rows, :most] for part in (programs.words, programs.parents, programs.exists))
         questions = tuple(self.questions[number] for number in numbers.tolist())
-        chosen = Programs(*parts, programs.of[rows])
+        chosen = Programs(words, parents, exists, programs.of[rows])
         return Asked(questions, chosen, self.last[rows], self.boolean[rows], self.target[rows])
 
     @cached_property
@@ -147,9 +147,9 @@ class PictureData:
             index.images[number] for number in np.unique(np.concatenate([each.columns["image"] for each in sets]))
         ]
         pictures = {image: number for number, image in enumerate(images)}
-        asked = (Asked.read(index, name, pictures) for name in (train, test))
+        learned, tested = (Asked.read(index, name, pictures) for name in (train, test))
         words, answers = index.words[: index.known_words], index.answers[: index.known_answers]
-        data = cls(*asked, Views.read(features, images), tuple(words), tuple(answers))
+        data = cls(learned, tested, Views.read(features, images), tuple(words), tuple(answers))
         both = set(data.train.pictures.tolist()) & set(data.test.pictures.tolist())
         if both:
             raise DataError(

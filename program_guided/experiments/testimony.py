@@ -183,10 +183,10 @@ def _views(features: ObjectFeatures, image: str) -> tuple[list[Floats], Floats]:
     if not features.classifies:
         return groups, np.zeros(0)
     weights, bias = features.classifier()
-    logits = found.features @ weights.T + bias
+    logits = (found.features @ weights.T + bias).astype(np.float64)
     every = _log_shares(logits)
     logs = [every[side] for side in sides]
-    groups.append(np.stack([_log_shares(logits[side].mean(axis=0)) for side in sides]))
+    groups.append(np.stack([_log_shares(np.asarray(logits[side].mean(axis=0))) for side in sides]))
     groups.append(np.stack([each.max(axis=0) for each in logs]))
     groups.append(np.stack([np.sqrt(np.exp(each).mean(axis=0)) for each in logs]))
     return groups, np.exp(every).mean(axis=0)
