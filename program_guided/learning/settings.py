@@ -274,7 +274,7 @@ class VisualSettings(Settings):
 
 @dataclass(frozen=True)
 class PictureSettings(VisualSettings):
-    """How executors learn from few pictures; chosen by folds over the pictures of train."""
+    """How executors learn from few pictures."""
 
     steps: int = 300
     """Updates of the weights of each executor."""
