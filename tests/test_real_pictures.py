@@ -23,7 +23,7 @@ from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.indexing import make_index
 
 REAL = Path(__file__).parent.parent.parent / "shared" / "data" / "gqa"
-SMALL = {"members": 1, "word_width": 4, "hidden": 16, "questions": 64}
+SMALL = {"members": 1, "word_width": 4, "hidden": 16, "questions": 64, "unread": 0.1}
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -286,7 +286,7 @@ class PictureSettings(VisualSettings):
     """The weights that are kept are an average over about the last 1 / (1 - this) updates."""
     dropout: float = 0.2
     """Share of the words of programs that is hidden."""
-    unread: float = 0.1
+    unread: float = 0.4
     """Share of what is read of pictures that is hidden."""
     members: int = 4
     """Executors of a seed, whose probabilities are averaged."""
