@@ -26,7 +26,7 @@ def proto(*arguments, standard_input="", folder=None):
 def test_help_names_every_command():
     helped = proto("--help")
     assert helped.returncode == 0
-    for command in ("run", "play", "check", "train", "evaluate", "dataset", "features", "bench"):
+    for command in ("run", "play", "check", "train", "evaluate", "dataset", "features", "bench", "experiment"):
         assert command in helped.stdout
         assert proto(command, "--help").returncode == 0
 

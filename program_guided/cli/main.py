@@ -16,7 +16,7 @@ from program_guided.errors import ProgramGuidedError
 
 __all__ = ["main"]
 
-COMMANDS = ("run", "play", "check", "train", "evaluate", "dataset", "features", "bench")
+COMMANDS = ("run", "play", "check", "train", "evaluate", "dataset", "features", "bench", "experiment")
 """Each is a file of this folder with a dataclass of the same name."""
 DESCRIPTION = "Write a program, and watch it carried out. Try: proto run examples/bridge.prg --seed 9"
 

@@ -11,7 +11,7 @@ program takes as many steps as it is deep; else (Algorithm 1) as many as it has 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -19,9 +19,9 @@ from torch import Tensor
 from program_guided.models.attention import Watch
 from program_guided.models.config import ExecutorConfig, Form
 from program_guided.models.executor import POINTED, Executor
-from program_guided.models.objects import ObjectReader, PairReader, Scene
+from program_guided.models.objects import ObjectReader, PairReader
 
-__all__ = ["RESULTS", "Programs", "build_visual", "carry_out", "visual_config"]
+__all__ = ["RESULTS", "Programs", "Specification", "build_visual", "carry_out", "visual_config"]
 
 RESULTS = ("Objects", "Boolean", "Answer")
 
@@ -44,6 +44,13 @@ def build_visual(config: ExecutorConfig, numbers: int) -> Executor:
         sizes = (config.width, config.heads, config.blocks, numbers, config.hidden)
         return Executor(config, ObjectReader(*sizes, sink=config.sink))
     return Executor(config, PairReader(config.width, config.heads, numbers, config.hidden))
+
+
+class Specification(Protocol):
+    """Pictures as a reader has looked at them."""
+
+    def about(self, of: Tensor, said: Tensor | None = None) -> Any:
+        """Those of these numbers, as routines that say these words (batch, L) are shown them."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,12 @@ class Programs:
 
 
 def carry_out(
-    model: Executor, scene: Scene, programs: Programs, *, parallel: bool = True, watch: list[Watch] | None = None
+    model: Executor,
+    scene: Specification,
+    programs: Programs,
+    *,
+    parallel: bool = True,
+    watch: list[Watch] | None = None,
 ) -> Tensor:
     """Z of every program after its last routine. `watch` gets the attention weights of each step."""
     batch, routines = programs.exists.shape
@@ -82,14 +94,15 @@ def carry_out(
         weights: Watch | None = None
         if watch is not None:
             watch.append(weights := {})
-        rows = _step(model, scene.about(programs.of[sample]), programs, results, sample, routine, weights)
+        shown = scene.about(programs.of[sample], programs.words[sample, routine])
+        rows = _step(model, shown, programs, results, sample, routine, weights)
         results = results.index_put((sample, routine), rows)
     return results
 
 
 def _step(
     model: Executor,
-    scene: Scene,
+    shown: Any,
     programs: Programs,
     results: Tensor,
     sample: Tensor,
@@ -105,5 +118,5 @@ def _step(
         parents = torch.where(parents >= 0, torch.arange(1, rows.shape[1], device=parents.device), -1)
     else:
         words, known, pointed = programs.words[sample], results[sample], routine[:, None]
-    output: Tensor = model(scene, words, known, pointed, parents[:, None], watch=watch)
+    output: Tensor = model(shown, words, known, pointed, parents[:, None], watch=watch)
     return output[:, 0]

@@ -16,6 +16,7 @@ __all__ = [
     "A2CSettings",
     "DenseSettings",
     "PPOSettings",
+    "PictureSettings",
     "RewardSettings",
     "Settings",
     "Target",
@@ -269,6 +270,35 @@ class VisualSettings(Settings):
     @property
     def shared(self) -> tuple[str, int]:
         return "questions", self.questions
+
+
+@dataclass(frozen=True)
+class PictureSettings(VisualSettings):
+    """How executors learn from few pictures."""
+
+    steps: int = 300
+    """Updates of the weights of each executor."""
+    rate: float = 3e-3
+    """Learning rate at its height."""
+    warm_up: int = 50
+    """Updates over which the learning rate rises."""
+    average: float = 0.98
+    """The weights that are kept are an average over about the last 1 / (1 - this) updates."""
+    dropout: float = 0.2
+    """Share of the words of programs that is hidden."""
+    unread: float = 0.4
+    """Share of what is read of pictures that is hidden."""
+    members: int = 4
+    """Executors of a seed, whose probabilities are averaged."""
+    word_width: int = 16
+    """Width of a word; an executor is eight times as wide."""
+    hidden: int = 128
+    """Hidden width of MLPs."""
+    blocks: int = 1
+    """How often a routine reads the picture."""
+
+    COUNTS: ClassVar[tuple[str, ...]] = (*VisualSettings.COUNTS, "members", "word_width", "hidden", "blocks")
+    SHARES: ClassVar[tuple[str, ...]] = (*VisualSettings.SHARES, "unread")
 
 
 RECIPES: Mapping[tuple[str, str, str], Settings] = {

@@ -68,8 +68,8 @@ class Scene:
     of: Tensor | None = None
     """(programs,) which picture a program is about, once that is said"""
 
-    def about(self, of: Tensor) -> Scene:
-        """The pictures of these numbers."""
+    def about(self, of: Tensor, said: Tensor | None = None) -> Scene:
+        """The pictures of these numbers; they are the same whatever a routine says."""
         values = None if self.values is None else self.values.index_select(0, of)
         return Scene(self.objects.index_select(0, of), self.exists.index_select(0, of), values, self.pairs, of)
 

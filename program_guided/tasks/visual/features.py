@@ -151,8 +151,18 @@ class ObjectFeatures(_Chunks):
     def class_logits(self, image_id: str, most: int | None = None) -> Floats:
         """(n, classes) what the classifier says of each object; their softmax is its probabilities."""
         features = self.read(image_id, most or sys.maxsize).features
-        weights, bias = (self._classifier(name).astype(np.float32) for name in ("class_weights", "class_bias"))
+        weights, bias = self.classifier()
         return features @ weights.T + bias
+
+    @property
+    def classifies(self) -> bool:
+        """Whether there is a classifier."""
+        return self._path(0).is_file() and "class_weights" in self._file(0, self._path(0))
+
+    def classifier(self) -> tuple[Floats, Floats]:
+        """Weights (classes, dimension) and bias (classes,) of what says of an object what it is."""
+        weights, bias = (self._classifier(name).astype(np.float32) for name in ("class_weights", "class_bias"))
+        return weights, bias
 
     def _classifier(self, name: str) -> NDArray[Any]:
         path = self._path(0)

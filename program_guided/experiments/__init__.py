@@ -1,0 +1,1 @@
+"""Experiments: questions that a single command answers with figures."""
