@@ -125,7 +125,16 @@ def launch(work: Callable[[Any], Any], processes: int, accelerator: str = "cpu")
         except (RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0]
             raise DataError(f"--accelerator {accelerator} with --processes {processes}: {reason}") from None
-        return fabric.launch(work)
+        return fabric.launch(partial(_together, work=work))
+
+
+def _together(fabric: Any, work: Callable[[Any], Any]) -> Any:
+    """Processes end together, and their connections before them: one that is left open can abort a process."""
+    result = work(fabric)
+    if torch.distributed.is_initialized():
+        fabric.barrier()
+        torch.distributed.destroy_process_group()
+    return result
 
 
 def _by_torchrun() -> bool:
