@@ -7,7 +7,7 @@ from typing import Literal
 
 import tyro
 
-from program_guided.cli.output import Flag, OptionalPath, bar_for_each, print_json, progress_bars, save_json
+from program_guided.cli.output import Flag, OptionalPath, bar_for_each, progress_bars, report
 from program_guided.errors import DataError
 
 __all__ = ["Bench"]
@@ -60,12 +60,5 @@ class Bench:
             with progress_bars() as progress:
                 show_bar = bar_for_each(progress)
                 figures["index"] = indexing.measure(self.questions, PROCESSES, self.seconds, show_bar)
-        if self.save is not None:
-            save_json(figures, self.save)
-        if self.json:
-            print_json(figures)
-        else:
-            show(figures)
-            if self.save is not None:
-                print("wrote", self.save)
+        report(figures, self.save, self.json, show)
         return 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from program_guided.cli.dataset import Build, Index, Stats
-from program_guided.cli.output import bar_for_each, counted, print_json, progress_bars, save_json
+from program_guided.cli.output import bar_for_each, counted, progress_bars, report
 from program_guided.errors import DataError
 
 __all__ = ["build", "index", "stats"]
@@ -106,14 +106,7 @@ def stats(options: Stats) -> int:
     if not (figures["train"]["questions"] and figures["test"]["questions"]):
         empty = next(name for part, name in names.items() if not figures[part]["questions"])
         raise DataError(f"{empty} has no balanced question with a program and an answer; say another set with --test")
-    if options.save is not None:
-        save_json(figures, options.save)
-    if options.json:
-        print_json(figures)
-        return 0
-    _print(figures)
-    if options.save is not None:
-        print("wrote", options.save)
+    report(figures, options.save, options.json, _print)
     return 0
 
 

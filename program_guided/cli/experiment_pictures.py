@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from program_guided.cli.experiment import Experiment
-from program_guided.cli.output import bar_for_each, print_json, progress_bars, save_json
+from program_guided.cli.output import bar_for_each, progress_bars, report
 from program_guided.errors import DataError
 from program_guided.experiments.pictures import NOT_COMPARABLE, Kind, PictureData, learn, measure, plan_of
 from program_guided.files import check_writable, read_json, unfinished, write_atomically
@@ -55,14 +55,7 @@ def run_pictures(options: Experiment) -> int:
     except KeyboardInterrupt:
         print("interrupted; the same command goes on where it stopped")
         return 130
-    if options.save is not None:
-        save_json(figures, options.save)
-    if options.json:
-        print_json(figures)
-        return 0
-    _print(figures)
-    if options.save is not None:
-        print("wrote", options.save)
+    report(figures, options.save, options.json, _print)
     return 0
 
 

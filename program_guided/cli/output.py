@@ -29,6 +29,7 @@ __all__ = [
     "print_json",
     "progress_bars",
     "provenance",
+    "report",
     "save_json",
 ]
 
@@ -68,6 +69,18 @@ def _shown(argument: str) -> str:
 def save_json(figures: dict[str, Any], path: Path) -> None:
     """Write figures with their provenance."""
     write_atomically(path, (json.dumps(provenance() | figures, indent=2) + "\n").encode("utf-8"))
+
+
+def report(figures: dict[str, Any], save: Path | None, as_json: bool, show: Callable[[dict[str, Any]], None]) -> None:
+    """Save figures if asked to, and print them: as JSON, or as `show` does for a person."""
+    if save is not None:
+        save_json(figures, save)
+    if as_json:
+        print_json(figures)
+        return
+    show(figures)
+    if save is not None:
+        print("wrote", save)
 
 
 def progress_bars(amounts: str = "{task.completed:,.0f}/{task.total:,.0f}") -> Progress:
