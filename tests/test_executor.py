@@ -90,7 +90,7 @@ class Shapes(torch.nn.Module):
         super().__init__()
         self.attend = torch.nn.MultiheadAttention(width, 2, batch_first=True)
 
-    def prepare(self, objects, heard, allowed):
+    def prepare(self, objects, heard, allowed, said):
         return objects
 
     def forward(self, query, objects, number, watch=None):

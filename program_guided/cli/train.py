@@ -68,6 +68,9 @@ class Train:
     memory: bool | None = None
     """minecraft: a routine that takes several steps goes on from its own last result, or begins each step anew; left
     out, anew if it learns from reward."""
+    names: bool | None = None
+    """minecraft, plus: words that name things are told apart by what they name alone, so that unheard ones work too;
+    left out, only if it learns from reward."""
     blocks: OptionalNumber = None
     """Stacked blocks (paper), or how often the specification is read (plus); left out, 2."""
     parts: tyro.conf.OmitArgPrefixes[Parts] = field(default_factory=Parts)
@@ -132,8 +135,10 @@ class Train:
         if any(option is not None for option in (self.data, self.features, self.train_set, self.word_width)):
             raise DataError("--data, --features, --train-set and --word-width are for visual")
         task = WorldTask(self.target, self.held_out, self.without)
-        memory = self.target == "dense" if self.memory is None else self.memory
-        return task, minecraft_config(self.model, memory=memory, **self._parts())
+        dense = self.target == "dense"
+        memory = dense if self.memory is None else self.memory
+        names = (self.model == "plus" and not dense) if self.names is None else self.names
+        return task, minecraft_config(self.model, memory=memory, names=names, **self._parts())
 
     def _parts(self) -> dict[str, Any]:
         if self.blocks is not None and not 1 <= self.blocks <= MOST_BLOCKS:
@@ -144,8 +149,8 @@ class Train:
         from program_guided.cli.visual_world import ready_world
         from program_guided.learning.visual_task import VisualTask
 
-        if self.without or self.memory is not None:
-            raise DataError("--without and --memory are for minecraft")
+        if self.without or self.memory is not None or self.names is not None:
+            raise DataError("--without, --memory and --names are for minecraft")
         if self.target not in ("dense", "partial"):
             raise DataError(f"--target {self.target}: the targets of visual are dense and partial")
         if self.word_width is not None and not 1 <= self.word_width <= 1024:

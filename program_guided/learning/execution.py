@@ -48,7 +48,15 @@ def build(config: ExecutorConfig) -> Executor:
     if config.form == "paper":
         parts = {name: getattr(config, name) for name in ("sink", "blind", "tells", "objects", "scaled")}
         return Executor(config, CellReader(config.width, config.heads, config.blocks, sizes, config.hidden, **parts))
-    return Executor(config, GridReader(config.width, config.heads, sizes, config.plans, config.hidden))
+    names = _names() if config.names else None
+    reader = GridReader(config.width, config.heads, sizes, config.plans, config.hidden, names)
+    return Executor(config, reader, alike=() if names is None else names.any(dim=1).nonzero()[:, 0].tolist())
+
+
+def _names() -> Tensor:
+    """(vocabulary, kinds + objects): which words are names, of a kind of cell or of what is carried."""
+    words = np.array(DOMAIN.vocabulary)[:, None]
+    return torch.tensor(words == np.array([*KINDS, *OBJECTS])).float()
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,9 @@ class ExecutorConfig(Parts):
     """`paper`: stacked blocks. `plus`: how often the specification is read."""
     plans: int = 6
     """`plus`: heads that find ways."""
+    names: bool = False
+    """`plus`: whether words that name things are told apart by what they name alone; without, each has its meaning to
+    learn."""
     memory: bool = True
     """Whether a routine that takes several steps goes on from its own last result, or begins anew at each."""
 
@@ -87,6 +90,8 @@ class ExecutorConfig(Parts):
         missing = [name.replace("_", "-") for name in self.PAPER_ONLY if not getattr(self, name)]
         if self.form == "plus" and missing:
             raise DataError(f"--no-{missing[0]} belongs to --model paper; plus is built without such parts")
+        if self.form == "paper" and self.names:
+            raise DataError("--names belongs to --model plus")
 
     @property
     def width(self) -> int:

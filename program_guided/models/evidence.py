@@ -69,7 +69,7 @@ class EvidenceReader(nn.Module):
         with torch.no_grad():  # Bayes' rule, until it is learned how far evidence can be trusted
             self.weigh.bias[:answers] = torch.linspace(1.0, 0.5, answers)
 
-    def prepare(self, shown: Tensor, heard: Tensor, allowed: Tensor) -> Tensor:
+    def prepare(self, shown: Tensor, heard: Tensor, allowed: Tensor, said: Tensor) -> Tensor:
         return shown
 
     def forward(self, query: Tensor, shown: Tensor, number: int, watch: Watch | None = None) -> Tensor:

@@ -19,6 +19,7 @@ than once, with an MLP after each reading, by a reader made for its kind.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,15 +63,16 @@ class Program:
 
 
 class Executor(nn.Module):
-    """A reader sees: `reader.prepare(specification, heard, allowed)` looks at one, for rows whose parents'
-    results (batch, rows, K, d) are heard where allowed (batch, rows, K); `reader(query, seen, number, watch)` answers
-    queries (batch, rows, d) about it; `reader.point(rows, specification)` says which parts of it rows mean, for results
-    of size `POINTED`."""
+    """A reader sees: `reader.prepare(specification, heard, allowed, said)` looks at one, for rows whose parents'
+    results (batch, rows, K, d) are heard where allowed (batch, rows, K) and whose words (batch, rows, L) are said;
+    `reader(query, seen, number, watch)` answers queries (batch, rows, d) about it; `reader.point(rows, specification)`
+    says which parts of it rows mean, for results of size `POINTED`. Words that are `alike` are told apart by the reader
+    alone."""
 
-    def __init__(self, config: ExecutorConfig, reader: nn.Module) -> None:
+    def __init__(self, config: ExecutorConfig, reader: nn.Module, alike: Sequence[int] = ()) -> None:
         super().__init__()
         self.config = config
-        self.semantics = Semantics(config.vocabulary, config.words, config.word_width, config.semantics)
+        self.semantics = Semantics(config.vocabulary, config.words, config.word_width, config.semantics, alike)
         blocks = [PaperBlock(config) for _ in range(config.blocks)] if config.form == "paper" else [PlusBlock(config)]
         self.blocks: Any = nn.ModuleList(blocks)
         self.reader: Any = reader
@@ -115,7 +117,8 @@ class Executor(nn.Module):
         numbers = torch.cat([pointed, parents.flatten(1)], dim=1)
         rows, others = torch.split(_take(results, numbers), [count, count * most], dim=1)
         rows = rows if self.config.memory else torch.zeros_like(rows)
-        seen = self.reader.prepare(specification, others.view(batch, count, most, -1), parents >= 0)
+        heard, said = others.view(batch, count, most, -1), _take(words, pointed)
+        seen = self.reader.prepare(specification, heard, parents >= 0, said)
         allowed = torch.cat([torch.ones_like(pointed, dtype=torch.bool)[..., None], parents >= 0], dim=2)
         for number, block in enumerate(self.blocks):
             both = block.tell(torch.cat([rows, others], dim=1), numbers, program, watch, f"words {number}")
@@ -136,7 +139,7 @@ class Executor(nn.Module):
         if not self.config.structure:
             allowed = allowed | exists[:, None]
         active = torch.nn.functional.one_hot(pointed + 1, routines + 1)[..., 1:].sum(dim=1).bool()[..., None]
-        seen = self.reader.prepare(specification, *self._heard(results, pointed, parents))
+        seen = self.reader.prepare(specification, *self._heard(results, pointed, parents), words)
         results = results if self.config.memory else results.masked_fill(active, 0.0)
         for number, block in enumerate(self.blocks):
             told = block.tell(results, every, program)

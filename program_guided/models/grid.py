@@ -5,7 +5,7 @@ the cells is a `TableAttention`. `CellReader` is the paper's CrossAtt2 (Eq. 5) o
 reader of `plus`, `GridReader`, adds what attention is bad at: counting (an average does not count), and finding the way
 around walls and rivers (`propagation.py`).
 
-    seen = reader.prepare(grid, heard, allowed)     # what all queries of a step have in common
+    seen = reader.prepare(grid, heard, allowed, said)   # what all queries of a step have in common
     reader(query, seen, number)             # (batch, rows, width) -> (batch, rows, width); number: which block asks
 """
 
@@ -156,7 +156,7 @@ class CellReader(nn.Module):
         self.carried = _encoder(sizes.items + (MOST_CARRIED + 1) * objects, hidden // 2, width, scaled)
         self.attend = nn.ModuleList(TableAttention(width, heads, sink, tells) for _ in range(blocks))
 
-    def prepare(self, grid: Grid, heard: Tensor, allowed: Tensor) -> SeenCells:
+    def prepare(self, grid: Grid, heard: Tensor, allowed: Tensor, said: Tensor) -> SeenCells:
         """The cells and what is carried, as sums of table rows; `heard` (batch, rows, ..) says for how many queries."""
         grid = grid.repeated(heard.shape[1])
         table, index, carried = self.cells.table(grid.side), self.cells.index(grid), None
@@ -214,12 +214,20 @@ class SeenGrid:
     index: Tensor
     context: Tensor
     amounts: Tensor
+    named: Tensor | None
+    """(queries, kinds + items) 1 for what the routine's words name"""
 
 
 class GridReader(nn.Module):
-    """The reader of `plus`: attention over the cells, counts, ways, and what the agent carries and stands beside."""
+    """The reader of `plus`: attention over the cells, counts, ways, and what the agent carries and stands beside.
 
-    def __init__(self, width: int, heads: int, sizes: GridSizes, plans: int, hidden: int) -> None:
+    With `names` (vocabulary, kinds + items; 1 where a word names a kind of cell, or what is carried) counts and ways can
+    be of whatever a routine names: `mine(gold)` and `mine(iron)` are one skill, and a name that was never heard works.
+    """
+
+    def __init__(
+        self, width: int, heads: int, sizes: GridSizes, plans: int, hidden: int, names: Tensor | None = None
+    ) -> None:
         super().__init__()
         self.heads, self.sizes, self.plans = heads, sizes, plans
         self.cells = Cells(width, hidden // 4, sizes, offsets=False, scaled=False)
@@ -229,21 +237,32 @@ class GridReader(nn.Module):
         self.pick = nn.Linear(width, heads * (sizes.kinds + sizes.items))
         self.plan = nn.Linear(width, plans * (2 * sizes.kinds + 2 * sizes.side))
         self.join = nn.Linear(heads * (COUNTED + 1) + plans * len(NEIGHBOURS), width)
+        self.names: Tensor | None
+        self.register_buffer("names", names, persistent=False)
+        if names is not None:
+            self.mean = nn.Linear(width, 2 * heads + plans)
+            nn.init.normal_(self.mean.bias, std=2.0)  # from the beginning, some mean what is named, some do not
 
-    def prepare(self, grid: Grid, heard: Tensor, allowed: Tensor) -> SeenGrid:
+    def prepare(self, grid: Grid, heard: Tensor, allowed: Tensor, said: Tensor) -> SeenGrid:
         """What does not depend on the query; `heard` (batch, rows, ..) says for how many queries."""
         rows = heard.shape[1]
         context, amounts = self._context(grid), self._amounts(grid)
         if rows > 1:
             context, amounts = context.repeat_interleave(rows, dim=0), amounts.repeat_interleave(rows, dim=0)
         grid, table = grid.repeated(rows), self.cells.table(grid.side)
-        return SeenGrid(grid, table, self.attend.project(table), self.cells.index(grid), context, amounts)
+        named = None
+        if self.names is not None:
+            named = nn.functional.embedding_bag(said.flatten(0, 1).long(), self.names, mode="sum")
+        return SeenGrid(grid, table, self.attend.project(table), self.cells.index(grid), context, amounts, named)
 
     def forward(self, query: Tensor, seen: SeenGrid, number: int, watch: Watch | None = None) -> Tensor:
         asked = query.flatten(0, 1)
         given = (seen.table, seen.index)
         attended = self.attend(asked, *given, watch=watch, name=f"cells {number}", projected=seen.projected)
-        found = torch.cat([self.count(asked, seen.amounts), self.find_way(asked, seen.grid)], dim=1)
+        to_pick = to_reach = None
+        if seen.named is not None:
+            to_pick, to_reach = self._meant(asked, seen.named)
+        found = torch.cat([self.count(asked, seen.amounts, to_pick), self.find_way(asked, seen.grid, to_reach)], dim=1)
         return (attended + self.join(found) + seen.context).view_as(query)
 
     def _context(self, grid: Grid) -> Tensor:
@@ -263,18 +282,27 @@ class GridReader(nn.Module):
         present.scatter_add_(1, grid.kinds.long(), (grid.kinds > 0).float())
         return torch.cat([present, grid.inventory.float()], dim=1).clamp(max=COUNTED + 1)[..., None]
 
-    def count(self, query: Tensor, amounts: Tensor) -> Tensor:
+    def _meant(self, query: Tensor, named: Tensor) -> tuple[Tensor, Tensor]:
+        """How much more heads pick (queries, heads, kinds + items) and reach for (queries, kinds, plans) what is named."""
+        kinds, items, goal = self.mean(query).split([self.heads, self.heads, self.plans], dim=1)
+        of_kind, of_item = named.split([self.sizes.kinds, self.sizes.items], dim=1)
+        to_pick = torch.cat([kinds[:, :, None] * of_kind[:, None], items[:, :, None] * of_item[:, None]], dim=2)
+        return to_pick, of_kind[:, :, None] * goal[:, None]
+
+    def count(self, query: Tensor, amounts: Tensor, named: Tensor | None = None) -> Tensor:
         """How many there are of what each head picks (a kind of cell, or a carried object), as thresholds passed."""
-        picked = self.pick(query).view(len(query), self.heads, -1).softmax(dim=2)
+        scores = self.pick(query).view(len(query), self.heads, -1)
+        picked = (scores if named is None else scores + named).softmax(dim=2)
         counts = torch.bmm(picked, amounts)
         steps = _multiples(COUNTED, 1, query.device) + 0.5
         return torch.cat([counts / COUNTED, ((counts - steps) * 2).tanh()], dim=2).flatten(1)
 
-    def find_way(self, query: Tensor, grid: Grid) -> Tensor:
+    def find_way(self, query: Tensor, grid: Grid, named: Tensor | None = None) -> Tensor:
         """Values around the agent: at its own cell, and how much better each neighbour is."""
         kinds, largest, side = self.sizes.kinds, self.sizes.side, grid.side
         scores = self.plan(query).view(len(query), -1, self.plans)
         of_kind, cost, of_row, of_column = scores.split([kinds, kinds, largest, largest], dim=1)
+        of_kind = of_kind if named is None else of_kind + named
         cost = nn.functional.softplus(cost) + 0.05
         values = spread(grid.kinds, grid.agent, of_kind, of_row[:, :side], of_column[:, :side], cost)
         better = (values[:, 1:] - values[:, :1]).clamp(-3, 3)

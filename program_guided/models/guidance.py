@@ -7,6 +7,7 @@ A batch of programs is an array of words (batch, routines, L), 0 where there is 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -34,16 +35,23 @@ def sinusoids(count: int, width: int, spaced: bool = True) -> Tensor:
 
 
 class Semantics(nn.Module):
-    """P^s (Eq. 1): a routine is its words' embeddings, side by side."""
+    """P^s (Eq. 1): a routine is its words' embeddings, side by side. Words that are `alike` share the first one's."""
 
-    def __init__(self, vocabulary: int, words: int, word_width: int, enabled: bool = True) -> None:
+    def __init__(
+        self, vocabulary: int, words: int, word_width: int, enabled: bool = True, alike: Sequence[int] = ()
+    ) -> None:
         super().__init__()
         self.vocabulary, self.words, self.word_width, self.enabled = vocabulary, words, word_width, enabled
         self.word = nn.Embedding(vocabulary, word_width, padding_idx=0)
+        self.read_as: Tensor | None
+        read_as = torch.arange(vocabulary)
+        read_as[list(alike)] = min(alike, default=0)
+        self.register_buffer("read_as", read_as if alike else None, persistent=False)
 
     def forward(self, words: Tensor) -> Tensor:
         """(..., L) -> (..., L * d_m)"""
-        embedded = self.word(words.long()).flatten(-2)
+        words = words.long() if self.read_as is None else self.read_as[words.long()]
+        embedded = self.word(words).flatten(-2)
         return embedded if self.enabled else torch.zeros_like(embedded)
 
     def table(self) -> Tensor:

@@ -6,7 +6,7 @@ out one unit, however many objects fit), and how two boxes stand to each other. 
 routine have found, since their results can be pointed with (`point`).
 
     scene = reader.look(pictures).about(of)            # once; of (batch,): which picture a program is about
-    seen = reader.prepare(scene, heard, allowed)       # what the queries of a step have in common
+    seen = reader.prepare(scene, heard, allowed, said) # what the queries of a step have in common
     reader(query, seen, number)                        # (batch, rows, width) -> (batch, rows, width)
     reader.point(rows, scene)                          # (batch, rows, objects + 1): scores, the last for "none"
 """
@@ -151,7 +151,7 @@ class ObjectReader(nn.Module):
         objects = self.objects(pictures)
         return Scene(objects + self.code[: objects.shape[1]], pictures.exists)
 
-    def prepare(self, scene: Scene, heard: Tensor, allowed: Tensor) -> Seen:
+    def prepare(self, scene: Scene, heard: Tensor, allowed: Tensor, said: Tensor) -> Seen:
         return Seen(scene)
 
     def forward(self, query: Tensor, seen: Seen, number: int, watch: Watch | None = None) -> Tensor:
@@ -210,7 +210,7 @@ class PairReader(nn.Module):
         pairs = torch.cat([self.relate(_stand(pictures.boxes)), alike], dim=3).sigmoid()
         return Scene(self.shown(objects), pictures.exists, self.value(objects), pairs)
 
-    def prepare(self, scene: Scene, heard: Tensor, allowed: Tensor) -> Seen:
+    def prepare(self, scene: Scene, heard: Tensor, allowed: Tensor, said: Tensor) -> Seen:
         """heard (batch, rows, parents, width) are the parents' results, where allowed (batch, rows, parents)."""
         batch, rows, parents, _ = heard.shape
         assert scene.values is not None
