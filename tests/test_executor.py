@@ -53,6 +53,7 @@ VARIANTS = {"whole": {}, "no P^t": {"structure": False}, "no P^s": {"semantics":
         *(pytest.param(form, VARIANTS[name], id=f"{form}, {name}") for form in FORMS for name in VARIANTS),
         *(pytest.param("paper", {name: False}, id=f"paper, no {name}") for name in LITERAL),
         pytest.param("paper", LITERAL, id="paper, literal"),
+        pytest.param("plus", {"names": True}, id="plus, names"),
     ],
 )
 def test_computing_the_pointed_row_equals_computing_every_row(form, settings):
@@ -81,6 +82,25 @@ def test_computing_the_pointed_row_equals_computing_every_row(form, settings):
         batch.step(best.argmax(axis=1))
         execution.forget(batch.outcome != Outcome.RUNNING)
         results[torch.from_numpy(batch.outcome != Outcome.RUNNING)] = 0
+
+
+@torch.no_grad()
+def test_names_differ_by_what_they_name_alone():
+    """`env[river] > 0` and `env[silver] > 0` are the same to one who does not know what is called river or silver."""
+    torch.manual_seed(0)
+    model = build(minecraft_config("plus", **SMALL, names=True)).eval()
+    texts = [f"if env[{name}] > 0:\n    build_bridge()\n" for name in ("river", "silver")]
+    words = torch.tensor(np.stack([compile_program(parse(text, DOMAIN), DOMAIN).word_ids for text in texts]))
+    river = torch.tensor([[1] * 24 + [3]] * 2)
+
+    def rows():
+        grid = Grid(river, torch.zeros(2, 2, dtype=torch.int8), torch.zeros(2, 7))
+        at = torch.zeros(2, 1, dtype=torch.long)
+        return model(grid, words, torch.zeros(2, words.shape[1], model.config.width), at, at[..., None] - 1)[:, 0]
+
+    assert not torch.allclose(*rows(), atol=1e-3)
+    model.reader.names.zero_()
+    close(*rows())
 
 
 class Shapes(torch.nn.Module):
