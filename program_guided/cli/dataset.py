@@ -33,8 +33,9 @@ class Build:
     """minecraft: write nothing; say whether what would be written is what is there."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=("--folder",), metavar="PATH")] = None
     """Where the files are; left out, minecraft: in the package, visual: out/visual."""
-    scenes: tuple[int, int, int] = (2000, 200, 300)
-    """visual: scenes of train, val and test; there are ten balanced questions about each."""
+    scenes: tuple[int, int, int] = (4000, 200, 300)
+    """visual: scenes of train, val and test; there are twenty balanced questions about each of train, ten of the
+    others."""
     seed: int = 0
     """visual: another seed, another world."""
     pictures: int = 12

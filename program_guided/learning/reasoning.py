@@ -43,7 +43,8 @@ def build_visual(config: ExecutorConfig, numbers: int) -> Executor:
     if config.form == "paper":
         sizes = (config.width, config.heads, config.blocks, numbers, config.hidden)
         return Executor(config, ObjectReader(*sizes, sink=config.sink))
-    return Executor(config, PairReader(config.width, config.heads, numbers, config.hidden))
+    sizes = (config.width, config.heads, numbers, config.hidden, config.vocabulary, config.words)
+    return Executor(config, PairReader(*sizes))
 
 
 class Specification(Protocol):

@@ -117,7 +117,7 @@ class Executor(nn.Module):
         numbers = torch.cat([pointed, parents.flatten(1)], dim=1)
         rows, others = torch.split(_take(results, numbers), [count, count * most], dim=1)
         rows = rows if self.config.memory else torch.zeros_like(rows)
-        heard, said = others.view(batch, count, most, -1), _take(words, pointed)
+        heard, said = others.view(batch, count, most, -1), self._said(_take(words, pointed))
         seen = self.reader.prepare(specification, heard, parents >= 0, said)
         allowed = torch.cat([torch.ones_like(pointed, dtype=torch.bool)[..., None], parents >= 0], dim=2)
         for number, block in enumerate(self.blocks):
@@ -139,7 +139,7 @@ class Executor(nn.Module):
         if not self.config.structure:
             allowed = allowed | exists[:, None]
         active = torch.nn.functional.one_hot(pointed + 1, routines + 1)[..., 1:].sum(dim=1).bool()[..., None]
-        seen = self.reader.prepare(specification, *self._heard(results, pointed, parents), words)
+        seen = self.reader.prepare(specification, *self._heard(results, pointed, parents), self._said(words))
         results = results if self.config.memory else results.masked_fill(active, 0.0)
         for number, block in enumerate(self.blocks):
             told = block.tell(results, every, program)
@@ -156,6 +156,10 @@ class Executor(nn.Module):
         """Scores of the parts of a specification that rows (batch, rows, d) mean, the last one for none."""
         scores: Tensor = self.reader.point(rows, specification)
         return scores
+
+    def _said(self, words: Tensor) -> Tensor:
+        """Words as a reader is told them: none without the semantic guidance."""
+        return words if self.config.semantics else torch.zeros_like(words)
 
     def _heard(self, results: Tensor, pointed: Tensor, parents: Tensor) -> tuple[Tensor, Tensor]:
         """Every row's parents' results, for those that are pointed at; nothing for the others."""

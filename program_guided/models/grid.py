@@ -221,7 +221,7 @@ class SeenGrid:
 class GridReader(nn.Module):
     """The reader of `plus`: attention over the cells, counts, ways, and what the agent carries and stands beside.
 
-    With `names` (vocabulary, kinds + items; 1 where a word names a kind of cell, or what is carried) counts and ways can
+    With `names` (vocabulary, kinds + items; 1 where a word names a kind of cell or what is carried) counts and ways can
     be of whatever a routine names: `mine(gold)` and `mine(iron)` are one skill, and a name that was never heard works.
     """
 
@@ -283,7 +283,7 @@ class GridReader(nn.Module):
         return torch.cat([present, grid.inventory.float()], dim=1).clamp(max=COUNTED + 1)[..., None]
 
     def _meant(self, query: Tensor, named: Tensor) -> tuple[Tensor, Tensor]:
-        """How much more heads pick (queries, heads, kinds + items) and reach for (queries, kinds, plans) what is named."""
+        """How much more heads pick (queries, heads, kinds + items) and reach (queries, kinds, plans) what is named."""
         kinds, items, goal = self.mean(query).split([self.heads, self.heads, self.plans], dim=1)
         of_kind, of_item = named.split([self.sizes.kinds, self.sizes.items], dim=1)
         to_pick = torch.cat([kinds[:, :, None] * of_kind[:, None], items[:, :, None] * of_item[:, None]], dim=2)

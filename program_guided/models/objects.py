@@ -31,8 +31,12 @@ SLIGHT = 0.01
 """Added to a variance, so that its root has a gradient everywhere."""
 LOUD = 8.0
 """How much louder a head says whether it has picked any object, than what it looks like."""
+RELATIONS = 2
+"""Relations that a routine asks for at once; it may have to choose between two."""
+KINDS = 16
+"""Ways in which two objects can be alike."""
 ALIKE = 16
-"""Numbers by which two objects are compared, of each kind."""
+"""Numbers by which two objects are compared in each of them."""
 PAIR = 22
 """Numbers that tell how two boxes stand to each other."""
 SHARP = 25.0
@@ -53,25 +57,51 @@ class Pictures:
 
 
 @dataclass(frozen=True)
+class Places:
+    """Where each program stands among those about the same picture: what is done with a picture is done for all of them
+    at once, and nothing of it is copied."""
+
+    of: Tensor
+    """(programs,) which picture a program is about"""
+    slot: Tensor
+    """(programs,) the picture's number times `most`, and the program's own place"""
+    pictures: int
+    most: int
+
+    @classmethod
+    def among(cls, of: Tensor, pictures: int) -> Places:
+        at, order = of.sort(stable=True)
+        place = torch.empty_like(of)
+        place[order] = torch.arange(len(of), device=of.device) - torch.searchsorted(at, at)
+        most = int(place.max()) + 1 if len(of) else 1
+        return cls(of, of * most + place, pictures, most)
+
+    def times(self, rows: Tensor, shown: Tensor) -> Tensor:
+        """Rows (programs, N, a) times what is shown (pictures, a, b) of the picture of each: (programs, N, b)."""
+        together = rows.new_zeros(self.pictures * self.most, *rows.shape[1:]).index_copy(0, self.slot, rows)
+        product = torch.bmm(together.view(self.pictures, -1, rows.shape[2]), shown)
+        return product.view(len(together), rows.shape[1], -1).index_select(0, self.slot)
+
+
+@dataclass(frozen=True)
 class Scene:
-    """Pictures as a reader has looked at them, one for each program once it is said what programs are `about`."""
+    """Pictures as a reader has looked at them."""
 
     objects: Tensor
     """(pictures, objects, width) what queries are compared with"""
     exists: Tensor
-    """(pictures, objects)"""
+    """(pictures, objects); (programs, objects) once it is said what programs are `about`"""
     values: Tensor | None = None
     """(pictures, objects, width) what is told of an object that is picked"""
     pairs: Tensor | None = None
-    """(pictures, objects, objects, kinds) how the second of a pair stands to the first; always of all pictures, since
-    it is large"""
-    of: Tensor | None = None
-    """(programs,) which picture a program is about, once that is said"""
+    """(pictures, objects * objects, width) what is known of a pair"""
+    places: Places | None = None
+    """Which picture each program is about, once that is said"""
 
     def about(self, of: Tensor, said: Tensor | None = None) -> Scene:
-        """The pictures of these numbers; they are the same whatever a routine says."""
-        values = None if self.values is None else self.values.index_select(0, of)
-        return Scene(self.objects.index_select(0, of), self.exists.index_select(0, of), values, self.pairs, of)
+        """For programs about the pictures of these numbers; they are the same whatever a routine says."""
+        places = Places.among(of, len(self.objects))
+        return Scene(self.objects, self.exists.index_select(0, of), self.values, self.pairs, places)
 
 
 class Objects(nn.Module):
@@ -126,11 +156,12 @@ class Seen:
     """What a step attends to, for each program of the batch."""
 
     scene: Scene
-    stands: Tensor | None = None
-    """(batch, rows, objects, parents * (1 + kinds)) how surely a parent has found an object, and how it stands to
-    those that a parent has found"""
+    found: Tensor | None = None
+    """(batch, rows, parents, objects) how surely a parent has found an object"""
     spread: Tensor | None = None
     """(batch, rows, width) how different the objects are that the parents have found"""
+    words: Tensor | None = None
+    """(batch, rows, L, width) what the words of routines look like, as objects and as relations"""
 
 
 class ObjectReader(nn.Module):
@@ -155,7 +186,7 @@ class ObjectReader(nn.Module):
         return Seen(scene)
 
     def forward(self, query: Tensor, seen: Seen, number: int, watch: Watch | None = None) -> Tensor:
-        objects, missing = seen.scene.objects, ~seen.scene.exists
+        objects, missing = _own(seen.scene), ~seen.scene.exists
         if self.sink:
             objects = torch.cat([objects, objects.new_zeros(len(objects), 1, objects.shape[2])], dim=1)
             missing = torch.cat([missing, missing.new_zeros(len(missing), 1)], dim=1)
@@ -170,7 +201,7 @@ class ObjectReader(nn.Module):
 
     def point(self, rows: Tensor, scene: Scene) -> Tensor:
         """(batch, rows, objects + 1) scores of the objects that rows mean, the last one for none."""
-        scores = torch.einsum("brd,bnd->brn", self.row(rows), self.object(scene.objects)) * rows.shape[2] ** -0.5
+        scores = torch.einsum("brd,bnd->brn", self.row(rows), self.object(_own(scene))) * rows.shape[2] ** -0.5
         return torch.cat([_only(scores, scene), self.none(rows)], dim=2)
 
 
@@ -181,72 +212,121 @@ class PairReader(nn.Module):
     parents have found. It tells what the picked ones look like on the whole, how sure it is to have picked any, and how
     many. What the first head picks is marked in the row of Z, every object by a direction of its own, and pointed at.
     How different the objects are that the parents have found is told too.
+
+    `RELATIONS` relations are asked for at once. What is known of a pair of objects is how their boxes stand to each
+    other, what both are, and how alike they are in many ways; a relation holds where that is such as is asked for. It
+    is told which objects stand in it to any that the parents have found, and whether it holds among those.
+
+    Words ask directly: each has a look of its own, as an object and as a relation, and heads choose among the words of
+    their routine.
     """
 
-    def __init__(self, width: int, heads: int, numbers: int, hidden: int, kinds: int = 16, parents: int = 2) -> None:
+    def __init__(
+        self, width: int, heads: int, numbers: int, hidden: int, vocabulary: int, words: int, parents: int = 2
+    ) -> None:
         super().__init__()
-        self.heads, self.parents, shown, stands = heads, parents, hidden // 2, parents * (2 * kinds + 1)
+        self.heads, self.parents, shown, beside = heads, parents, hidden // 2, hidden // 4
+        known = beside + KINDS
         self.objects = Objects(hidden, hidden, Essence(numbers, hidden, hidden))
-        self.relate, self.alike = mlp(PAIR, hidden // 2, kinds), nn.Linear(hidden, kinds * ALIKE)
+        self.stand, self.both = nn.Linear(PAIR, beside), nn.Linear(hidden, 2 * beside, bias=False)
+        self.alike = nn.Linear(hidden, KINDS * ALIKE)
         self.shown, self.asked = nn.Linear(hidden, shown), mlp(width, hidden, heads * shown)
+        self.related = mlp(width, hidden, RELATIONS * (known + 2))
+        self.word, self.which = nn.Embedding(vocabulary, shown + known, padding_idx=0), nn.Linear(width, words * heads)
+        self.whose = nn.Linear(width, words * RELATIONS)
         self.any = nn.Linear(width, heads)
-        self.stands, self.wanted = nn.Linear(stands, hidden // 4), nn.Linear(width, stands)
-        self.context, self.score = nn.Linear(width, hidden // 4), nn.Linear(hidden // 4, heads)
+        self.stands, self.wanted = nn.Linear(parents + RELATIONS, beside), nn.Linear(width, parents + RELATIONS)
+        self.context, self.score = nn.Linear(width, beside), nn.Linear(beside, heads)
         self.value, self.gate = nn.Linear(hidden, hidden), nn.Linear(width, hidden)
         self.differ = nn.Linear(width, hidden)
-        self.join = nn.Linear(2 * hidden + 2 * heads, width)
+        self.join = nn.Linear(2 * hidden + 2 * heads + 2 * RELATIONS, width)
         self.row, self.none = nn.Linear(width, width), nn.Linear(width, 1)
         self.mark, self.least = nn.Parameter(torch.tensor(MARK)), nn.Parameter(torch.tensor(-2.0))
         self.code: Tensor
         self.register_buffer("code", nn.functional.normalize(sinusoids(MOST_OBJECTS, width)), persistent=False)
         nn.init.eye_(self.row.weight)
         nn.init.ones_(self.gate.bias)
+        nn.init.ones_(self.wanted.bias)
         nn.init.constant_(self.score.bias, 2.0)
 
     def look(self, pictures: Pictures) -> Scene:
         objects = self.objects(pictures)
-        looks = self.alike(objects).unflatten(2, (-1, ALIKE))
+        one, other = self.both(objects).chunk(2, dim=2)
+        stand = nn.functional.gelu(self.stand(_stand(pictures.boxes)) + one[:, :, None] + other[:, None])
+        looks = self.alike(objects).unflatten(2, (KINDS, ALIKE))
         alike = torch.einsum("pikd,pjkd->pijk", looks, looks) * ALIKE**-0.5
-        pairs = torch.cat([self.relate(_stand(pictures.boxes)), alike], dim=3).sigmoid()
+        pairs = torch.cat([stand, alike], dim=3).flatten(1, 2)
         return Scene(self.shown(objects), pictures.exists, self.value(objects), pairs)
 
     def prepare(self, scene: Scene, heard: Tensor, allowed: Tensor, said: Tensor) -> Seen:
         """heard (batch, rows, parents, width) are the parents' results, where allowed (batch, rows, parents)."""
         batch, rows, parents, _ = heard.shape
-        assert scene.values is not None
         found = self.point(heard.flatten(1, 2), scene)[..., :-1].sigmoid().view(batch, rows, parents, -1)
         found = found * allowed[..., None]
         if parents > self.parents:  # without structure every other routine is heard, as one
             found, parents = found.sum(dim=2, keepdim=True) / allowed.sum(dim=2)[:, :, None, None].clamp(min=1), 1
         found = nn.functional.pad(found, (0, 0, 0, self.parents - parents))
-        related = _related(found, scene)
-        return Seen(scene, torch.cat([found.transpose(2, 3), related], dim=3), _spread(found.sum(dim=2), scene.values))
+        return Seen(scene, found, _spread(found.sum(dim=2), scene), self.word(said.long()))
 
     def forward(self, query: Tensor, seen: Seen, number: int, watch: Watch | None = None) -> Tensor:
-        scene = seen.scene
-        assert seen.stands is not None
+        scene, found = seen.scene, seen.found
+        assert found is not None
         assert seen.spread is not None
+        assert seen.words is not None
         assert scene.values is not None
+        assert scene.places is not None
+        looks, relations = seen.words.split([scene.objects.shape[2], seen.words.shape[3] - scene.objects.shape[2]], 3)
         asked = self.asked(query).unflatten(2, (self.heads, -1))
-        such = torch.einsum("brhk,bnk->brhn", asked, scene.objects) * asked.shape[3] ** -0.5
-        stands = self.stands(seen.stands * self.wanted(query)[:, :, None]) + self.context(query)[:, :, None]
-        so = self.score(nn.functional.gelu(stands)).transpose(2, 3)
+        asked = asked + self.which(query).unflatten(2, (self.heads, -1)) @ looks
+        such = scene.places.times(asked.flatten(1, 2), scene.objects.transpose(1, 2)) * asked.shape[3] ** -0.5
+        such = such.view(*asked.shape[:3], -1)
+        reached, among = self._relate(query, found, scene, relations)
+        stands = torch.cat([found, reached], dim=2).transpose(2, 3) * self.wanted(query)[:, :, None]
+        so = self.score(nn.functional.gelu(self.stands(stands) + self.context(query)[:, :, None])).transpose(2, 3)
         picked = _only(such + self.any(query)[..., None], scene).sigmoid() * so.sigmoid()
         if watch is not None:
             watch[f"objects {number}"] = picked.detach()
-        values = scene.values.view(*scene.values.shape[:2], self.heads, -1)
         total = picked.sum(dim=3)
-        mean = torch.einsum("brhn,bnhd->brhd", picked, values) / (total + LIKE_NOTHING)[..., None]
-        count = LOUD * torch.cat([picked.amax(dim=3) - 0.5, total.log1p() - 0.5], dim=2)
+        seen_as = scene.places.times(picked.flatten(1, 2), scene.values).view(*total.shape, self.heads, -1)
+        mean = seen_as.diagonal(dim1=2, dim2=3).transpose(2, 3) / (total + LIKE_NOTHING)[..., None]
+        count = LOUD * torch.cat([picked.amax(dim=3) - 0.5, total.log1p() - 0.5, among - 0.5], dim=2)
         told = torch.cat([mean.flatten(2) * self.gate(query), seen.spread * self.differ(query), count], dim=2)
         marked = picked[:, :, 0] @ self.code[: picked.shape[3]]
         result: Tensor = self.join(told) + self.mark * marked
         return result
 
+    def _relate(self, query: Tensor, found: Tensor, scene: Scene, words: Tensor) -> tuple[Tensor, Tensor]:
+        """Which objects (batch, rows, RELATIONS, objects) stand in each relation to any found one; and whether it
+        fails between any two found ones, and holds between any two of different parents (batch, rows, 2 *
+        RELATIONS)."""
+        assert scene.places is not None
+        assert scene.pairs is not None
+        batch, rows, _, objects = found.shape
+        asked = self.related(query).unflatten(2, (RELATIONS, -1))
+        asked, least, turned = asked.split([words.shape[3], 1, 1], dim=3)
+        asked = asked + self.whose(query).unflatten(2, (RELATIONS, -1)) @ words
+        fits = scene.places.times(asked.flatten(1, 2), scene.pairs.transpose(1, 2)) * words.shape[3] ** -0.5
+        fits = fits.view(batch, rows, RELATIONS, objects, objects) + least[..., None]
+        share = turned[..., None].sigmoid()
+        holds = (share * fits + (1 - share) * fits.transpose(3, 4)).sigmoid()
+        every = found.amax(dim=2)[:, :, None, :, None]
+        from_any = every * holds
+        reached = from_any.amax(dim=3)
+        fails = ((every - from_any) * every.transpose(3, 4)).flatten(3).amax(dim=3)
+        one, other = found[:, :, :1, :, None], found[:, :, 1:2, None, :]
+        between = (one * other * holds).flatten(3).amax(dim=3)
+        return reached, torch.cat([fails, between], dim=2)
+
     def point(self, rows: Tensor, scene: Scene) -> Tensor:
         """(batch, rows, objects + 1) scores of the objects that rows mean, the last one for none."""
         scores = self.row(rows) @ self.code[: scene.exists.shape[1]].T + self.least
         return torch.cat([_only(scores, scene), self.none(rows)], dim=2)
+
+
+def _own(scene: Scene) -> Tensor:
+    """(programs, objects, width) the objects of each program's picture."""
+    assert scene.places is not None
+    return scene.objects.index_select(0, scene.places.of)
 
 
 def _only(scores: Tensor, scene: Scene) -> Tensor:
@@ -255,28 +335,13 @@ def _only(scores: Tensor, scene: Scene) -> Tensor:
     return scores.masked_fill(~there, -1e9)
 
 
-def _related(found: Tensor, scene: Scene) -> Tensor:
-    """(batch, rows, objects, parents * kinds) how each object stands to what was found (batch, rows, parents, objects),
-    picture by picture: all programs about a picture at once, so that its pairs need not be copied."""
-    assert scene.pairs is not None
-    batch, rows, parents, objects = found.shape
-    pictures, kinds = len(scene.pairs), scene.pairs.shape[3]
-    of = torch.arange(batch, device=found.device) if scene.of is None else scene.of
-    at, order = of.sort(stable=True)
-    place = torch.empty_like(of)
-    place[order] = torch.arange(batch, device=of.device) - torch.searchsorted(at, at)
-    shared = found.new_zeros(pictures, int(place.max()) + 1, rows * parents, objects)
-    shared = shared.index_put((of, place), found.flatten(1, 2))
-    related = torch.bmm(shared.flatten(1, 2), scene.pairs.flatten(2)).view(
-        *shared.shape[:2], rows, parents, objects, kinds
-    )
-    return related[of, place].transpose(2, 3).flatten(3)
-
-
-def _spread(weights: Tensor, values: Tensor) -> Tensor:
-    """(batch, rows, width) the deviation of values (batch, objects, width), weighted (batch, rows, objects)."""
+def _spread(weights: Tensor, scene: Scene) -> Tensor:
+    """(batch, rows, width) how different objects are, weighted (batch, rows, objects): deviation of their values."""
+    assert scene.values is not None
+    assert scene.places is not None
     weights = weights / (weights.sum(dim=2, keepdim=True) + LIKE_NOTHING)
-    mean, square = weights @ values, weights @ values.square()
+    both = scene.places.times(weights, torch.cat([scene.values, scene.values.square()], dim=2))
+    mean, square = both.chunk(2, dim=2)
     return ((square - mean.square()).clamp(min=0) + SLIGHT).sqrt()
 
 

@@ -6,7 +6,7 @@
 
 and the same of `val` and `test` (whose "all" questions are one file). Departures from the paper: see `vocabulary.py`.
 
-    write_world(Path("world"), {"train": 2000, "val": 200, "test": 300}, seed=0)
+    write_world(Path("world"), {"train": 4000, "val": 200, "test": 300}, seed=0)
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ from program_guided.tasks.visual.scenes import sample_scene
 
 __all__ = ["SPLITS", "questions_of", "scenes_of", "write_features", "write_questions", "write_world"]
 
-SPLITS = {"train": 2000, "val": 200, "test": 300}
+SPLITS = {"train": 4000, "val": 200, "test": 300}
 """Scenes of each split."""
+QUESTIONS = {"train": 20, "val": PER_SCENE, "test": PER_SCENE}
+"""Balanced questions about each scene."""
 MOST_SCENES = 1_000_000
 FIRST_IMAGE = {"train": MOST_SCENES, "val": 2 * MOST_SCENES, "test": 3 * MOST_SCENES}
 """Ids of a split's pictures count from here: no picture is in two splits."""
@@ -85,12 +87,11 @@ def write_questions(
     split: str,
     count: int,
     seed: int,
-    per_scene: int = PER_SCENE,
     progress: Progress = lambda what, done, total: None,
 ) -> None:
     """Write a split's questions, scene graphs and choices, without ever holding them all."""
     scenes = scenes_of(split, count, seed)
-    questioner = _questioner(split, seed, per_scene)
+    questioner = _questioner(split, seed)
     with ExitStack() as stack:
         balanced = stack.enter_context(_records(folder / f"{split}_balanced_questions.json"))
         graphs = stack.enter_context(_records(folder / f"{split}_sceneGraphs.json"))
@@ -128,8 +129,8 @@ def write_features(
     write_atomically(folder / "gqa_objects_info.json", json.dumps(info).encode("utf-8"))
 
 
-def _questioner(split: str, seed: int, per_scene: int = PER_SCENE) -> Questioner:
-    return Questioner(hash_seed(seed, FIRST_IMAGE.get(split, 0)), per_scene)
+def _questioner(split: str, seed: int) -> Questioner:
+    return Questioner(hash_seed(seed, FIRST_IMAGE.get(split, 0)), QUESTIONS.get(split, PER_SCENE))
 
 
 def _all_paths(folder: Path, split: str) -> list[Path]:
