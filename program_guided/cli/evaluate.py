@@ -14,6 +14,7 @@ from program_guided.cli.output import Flag, OptionalNumber, OptionalPath, Option
 from program_guided.cli.run import named_agent
 from program_guided.errors import DataError, WorldError
 from program_guided.files import check_writable
+from program_guided.models.config import left_out
 
 if TYPE_CHECKING:
     from program_guided.tasks.minecraft.batch import Entry
@@ -210,7 +211,7 @@ def _groups(agents: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
         training = agent["training"]
         if training:
             executor = training["executor"]
-            missing = [name for name, there in executor.items() if there is False] + training.get("without", [])
+            missing = left_out(executor) + training.get("without", [])
             kind = ", ".join([executor["form"], training.get("target", "dense"), *(f"no {name}" for name in missing)])
             if kind in groups:
                 kind += "".join(f", {name} {value}" for name, value in _other(training, groups[kind][0]["training"]))

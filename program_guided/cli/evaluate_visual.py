@@ -16,6 +16,7 @@ from program_guided.files import make_folder_of, renamed
 from program_guided.learning.outcomes import examine
 from program_guided.learning.reasoner import Reasoner
 from program_guided.learning.visual_task import VisualData
+from program_guided.models.config import left_out
 from program_guided.tasks.visual.metrics import evaluate
 from program_guided.tasks.visual.panels import contact_sheet
 from program_guided.tasks.visual.sources import CHOICES, split_of
@@ -108,7 +109,7 @@ def _kind(training: Mapping[str, Any]) -> tuple[str, str]:
     """(form, what the paper's ablation table calls it)."""
     executor = training["executor"]
     names = {"structure": "no structure guidance", "semantics": "no semantic guidance"}
-    missing = [names.get(name, f"no {name}") for name, there in executor.items() if there is False]
+    missing = [names.get(name, f"no {name}") for name in left_out(executor)]
     if training.get("target") == "partial":
         missing.append("partial supervision")
     return executor["form"], ", ".join(missing) or "full model"

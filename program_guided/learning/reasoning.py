@@ -43,8 +43,8 @@ def build_visual(config: ExecutorConfig, numbers: int) -> Executor:
     if config.form == "paper":
         sizes = (config.width, config.heads, config.blocks, numbers, config.hidden)
         return Executor(config, ObjectReader(*sizes, sink=config.sink))
-    sizes = (config.width, config.heads, numbers, config.hidden, config.vocabulary, config.words)
-    return Executor(config, PairReader(*sizes))
+    spoken = (config.vocabulary, config.words)
+    return Executor(config, PairReader(config.width, config.heads, numbers, config.hidden, *spoken))
 
 
 class Specification(Protocol):

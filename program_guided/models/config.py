@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Literal
 
 from program_guided.errors import DataError
 
-__all__ = ["ExecutorConfig", "Form", "Parts"]
+__all__ = ["ExecutorConfig", "Form", "Parts", "left_out"]
 
 Form = Literal["paper", "plus"]
 
@@ -99,3 +100,9 @@ class ExecutorConfig(Parts):
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def left_out(settings: Mapping[str, Any]) -> list[str]:
+    """Which parts that an executor usually has one of these settings (`as_dict`) is without."""
+    usual = [each.name for each in fields(ExecutorConfig) if each.default is True]
+    return [name for name in usual if settings.get(name, True) is False]

@@ -284,8 +284,8 @@ class GridReader(nn.Module):
 
     def _meant(self, query: Tensor, named: Tensor) -> tuple[Tensor, Tensor]:
         """How much more heads pick (queries, heads, kinds + items) and reach (queries, kinds, plans) what is named."""
-        kinds, items, goal = self.mean(query).split([self.heads, self.heads, self.plans], dim=1)
-        of_kind, of_item = named.split([self.sizes.kinds, self.sizes.items], dim=1)
+        kinds, items, goal = torch.split(self.mean(query), [self.heads, self.heads, self.plans], dim=1)
+        of_kind, of_item = torch.split(named, [self.sizes.kinds, self.sizes.items], dim=1)
         to_pick = torch.cat([kinds[:, :, None] * of_kind[:, None], items[:, :, None] * of_item[:, None]], dim=2)
         return to_pick, of_kind[:, :, None] * goal[:, None]
 

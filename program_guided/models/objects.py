@@ -275,7 +275,8 @@ class PairReader(nn.Module):
         assert seen.words is not None
         assert scene.values is not None
         assert scene.places is not None
-        looks, relations = seen.words.split([scene.objects.shape[2], seen.words.shape[3] - scene.objects.shape[2]], 3)
+        shown = scene.objects.shape[2]
+        looks, relations = seen.words[..., :shown], seen.words[..., shown:]
         asked = self.asked(query).unflatten(2, (self.heads, -1))
         asked = asked + self.which(query).unflatten(2, (self.heads, -1)) @ looks
         such = scene.places.times(asked.flatten(1, 2), scene.objects.transpose(1, 2)) * asked.shape[3] ** -0.5
@@ -303,7 +304,7 @@ class PairReader(nn.Module):
         assert scene.pairs is not None
         batch, rows, _, objects = found.shape
         asked = self.related(query).unflatten(2, (RELATIONS, -1))
-        asked, least, turned = asked.split([words.shape[3], 1, 1], dim=3)
+        asked, least, turned = torch.split(asked, [words.shape[3], 1, 1], dim=3)
         asked = asked + self.whose(query).unflatten(2, (RELATIONS, -1)) @ words
         fits = scene.places.times(asked.flatten(1, 2), scene.pairs.transpose(1, 2)) * words.shape[3] ** -0.5
         fits = fits.view(batch, rows, RELATIONS, objects, objects) + least[..., None]
