@@ -28,6 +28,7 @@ from program_guided.learning.settings import VisualSettings
 from program_guided.learning.training import Job, train
 from program_guided.learning.visual import reasoning_loss
 from program_guided.learning.visual_task import VisualData, VisualTask
+from program_guided.tasks.visual import building
 from program_guided.tasks.visual.building import write_world
 from program_guided.tasks.visual.detections import Detector
 from program_guided.tasks.visual.indexing import make_index
@@ -251,13 +252,17 @@ def test_two_processes_share_a_training(world, tmp_path):
 
 def test_the_world_is_made_when_it_is_first_needed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    build = dataset.Build
-    monkeypatch.setattr(dataset, "Build", lambda task: build(task, scenes=(3, 1, 1), pictures=0))
+    monkeypatch.setattr(building, "SPLITS", {"train": 3, "val": 1, "test": 2})
+    assert visual_world.ready_world(only_test=True) == Path("out/visual-test")
     assert visual_world.ready_world() == Path("out/visual")
-    assert VisualData(Path("out/visual")).index.sets["train_balanced"] == 30
-    assert "making the embedded world" in capsys.readouterr().out
+    assert capsys.readouterr().out.count("making the embedded world") == 2
+    small, whole = (VisualData(folder).index for folder in (Path("out/visual-test"), Path("out/visual")))
+    assert (small.sets["train_balanced"], whole.sets["train_balanced"]) == (20, 60)
+    tests = [list(index.questions("test_balanced")) for index in (small, whole)]
+    assert tests[0] == tests[1], "the same questions"
     monkeypatch.delattr(dataset, "Build")
-    assert visual_world.ready_world() == Path("out/visual"), "nothing is made twice"
+    for only_test in (False, True):
+        assert visual_world.ready_world(only_test) == Path("out/visual"), "nothing is made twice"
 
 
 def test_a_program_is_answered_beside_the_oracle(checkpoint, tmp_path):

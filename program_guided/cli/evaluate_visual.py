@@ -46,7 +46,7 @@ def measure(options: Evaluate) -> int:
     if not options.agent:
         raise DataError("no visual executor ships yet; teach one (proto train visual) and name its folder")
     reasoners = {name: Reasoner.from_pretrained(name) for name in options.agent}
-    data = VisualData(options.data or ready_world(), options.features)
+    data = VisualData(options.data or ready_world(only_test=tuple(splits) == ("test",)), options.features)
     sets = {split: _sets(data, split) for split in splits}
     figures: dict[str, Any] = {"task": "visual", "agents": {}}
     with progress_bars() as progress:

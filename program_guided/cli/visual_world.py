@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["WORLD", "ready_world"]
+__all__ = ["TEST_WORLD", "WORLD", "ready_world"]
 
-WORLD = Path("out/visual")
+WORLD, TEST_WORLD = Path("out/visual"), Path("out/visual-test")
 
 
-def ready_world() -> Path:
-    """The folder of the embedded world; built and indexed first if it is not whole."""
+def ready_world(only_test: bool = False) -> Path:
+    """The folder of the embedded world; built and indexed first if it is not whole.
+
+    If `only_test` is needed and the world is not there, a folder with all of its test split is made instead, soon.
+    """
     from program_guided.cli import dataset, dataset_visual
     from program_guided.tasks.visual.assembly import HEADER
+    from program_guided.tasks.visual.building import SPLITS
 
-    if not (WORLD / "index" / HEADER).is_file():
-        if not (WORLD / "objects" / "gqa_objects_info.json").is_file():
-            print(f"making the embedded world in {WORLD} (once; some minutes) ...", flush=True)
-            dataset_visual.build(dataset.Build("visual"))
-        code = dataset_visual.index(dataset.Index("visual", root=WORLD))
+    header = Path("index") / HEADER
+    folder, (train, val, test), time = WORLD, SPLITS.values(), "some minutes"
+    if only_test and not (WORLD / header).is_file():
+        folder, train, val, time = TEST_WORLD, 1, 1, "half a minute"
+    if not (folder / header).is_file():
+        if not (folder / "objects" / "gqa_objects_info.json").is_file():
+            print(f"making the embedded world in {folder} (once; {time}) ...", flush=True)
+            dataset_visual.build(dataset.Build("visual", out=folder, scenes=(train, val, test)))
+        code = dataset_visual.index(dataset.Index("visual", root=folder))
         if code:
             raise SystemExit(code)
-    return WORLD
+    return folder
