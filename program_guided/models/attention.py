@@ -20,6 +20,8 @@ import torch
 from numba import njit
 from torch import Tensor, nn
 
+from program_guided.models.lanes import LANES, add, load, most, mul, store, sub
+
 __all__ = ["Projected", "RowAttention", "TableAttention", "Watch"]
 
 Watch = dict[str, Tensor]
@@ -88,7 +90,7 @@ class TableAttention(nn.Module):
         scores = torch.bmm(asked, keys)
         weights, shares, many = _Gather.apply(scores, index.to(torch.int16), self.sink)  # type: ignore[no-untyped-call]
         if watch is not None:
-            watch[name] = weights.detach().transpose(0, 1)
+            watch[name] = weights.detach().transpose(1, 2)
         attended = torch.bmm(shares, shown).transpose(0, 1).reshape(batch, width)
         return self._joined(attended if common is None else attended + self.value(common), many.T)
 
@@ -169,75 +171,124 @@ def _exponentials(values, powers, bits):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=True, error_model="numpy")
 def _forward(scores, index, sink, weights, shares, many):  # type: ignore[no-untyped-def]
-    heads, batch, _ = scores.shape
+    heads, batch, rows = scores.shape
     items, parts = index.shape[1], index.shape[2]
-    powers = np.empty(items, np.float32)
+    score, share = np.zeros((rows, LANES), np.float32), np.zeros((rows, LANES), np.float32)
+    weight, line = np.empty((items, LANES), np.float32), np.empty((2, LANES), np.float32)
+    flat, powers = weight.reshape(-1), np.empty(items * LANES, np.float32)
     bits = powers.view(np.int32)
+    there = np.empty(items, np.uint32)
     for b in range(batch):
-        for h in range(heads):
-            score, share, weight = scores[h, b], shares[h, b], weights[h, b]
-            most = np.float32(0.0) if sink else np.float32(-1e30)
-            for n in range(items):
-                weight[n] = np.float32(-1e30)
-                if index[b, n, 0] != NO_ITEM:
-                    total = score[index[b, n, 0]]
-                    for k in range(1, parts):
-                        total += score[index[b, n, k]]
-                    weight[n] = total
-                    most = max(most, total)
-            total = np.exp(-most) if sink else np.float32(0.0)
-            for n in range(items):
-                weight[n] -= most
-            _exponentials(weight, powers, bits)
-            for n in range(items):
-                total += weight[n]
-            many[h, b] = np.log(total)
+        count = 0
+        for n in range(items):
+            there[count] = n
+            count += int(index[b, n, 0] != NO_ITEM)
+        for first in range(0, heads, LANES):
+            lanes = min(LANES, heads - first)
+            for h in range(lanes):
+                for row in range(rows):
+                    score[row, h] = scores[first + h, b, row]
+            line[0] = np.float32(0.0) if sink else np.float32(-1e30)
+            best = load(line, 0)
+            for i in range(count):
+                total = load(score, index[b, there[i], 0])
+                for k in range(1, parts):
+                    total = add(total, load(score, index[b, there[i], k]))
+                best = most(best, total)
+                store(weight, i, total)
+            for i in range(count):
+                store(weight, i, sub(load(weight, i), best))
+            _exponentials(flat[: count * LANES], powers, bits)
+            store(line, 0, best)
+            for h in range(LANES):
+                line[1, h] = np.exp(-line[0, h]) if sink else np.float32(0.0)
+            total = load(line, 1)
+            for i in range(count):
+                total = add(total, load(weight, i))
+            store(line, 0, total)
+            for h in range(LANES):
+                line[1, h] = np.float32(1.0) / line[0, h]
+            for h in range(lanes):
+                many[first + h, b] = np.log(line[0, h])
+            scale = load(line, 1)
             share[:] = 0
-            scale = np.float32(1.0) / total
-            for n in range(items):
-                if index[b, n, 0] != NO_ITEM:
-                    weight[n] *= scale
-                    for k in range(parts):
-                        share[index[b, n, k]] += weight[n]
-                else:
-                    weight[n] = 0
+            for i in range(count):
+                part = mul(load(weight, i), scale)
+                store(weight, i, part)
+                for k in range(parts):
+                    row = index[b, there[i], k]
+                    store(share, row, add(load(share, row), part))
+            for h in range(lanes):
+                for row in range(rows):
+                    shares[first + h, b, row] = share[row, h]
+            for i in range(count):
+                for h in range(lanes):
+                    weights[b, there[i], first + h] = weight[i, h]
 
 
 @njit(cache=True, fastmath=True, error_model="numpy")
 def _backward(weights, index, sink, to_shares, to_many, to_scores):  # type: ignore[no-untyped-def]
-    heads, batch, items = weights.shape
-    parts = index.shape[2]
-    to_weight = np.empty(items, np.float32)
+    batch, items, heads = weights.shape
+    rows, parts = to_shares.shape[2], index.shape[2]
+    to_share, to_score = np.zeros((rows, LANES), np.float32), np.zeros((rows, LANES), np.float32)
+    weight, to_weight = np.zeros((items, LANES), np.float32), np.zeros((items, LANES), np.float32)
+    line = np.zeros((1, LANES), np.float32)
     for b in range(batch):
-        for h in range(heads):
-            to_share, to_score, weight = to_shares[h, b], to_scores[h, b], weights[h, b]
-            mean, best, left = np.float32(0.0), 0, np.float32(1.0)
+        for first in range(0, heads, LANES):
+            lanes = min(LANES, heads - first)
+            for h in range(lanes):
+                for row in range(rows):
+                    to_share[row, h] = to_shares[first + h, b, row]
+            line[:] = 0
+            mean = load(line, 0)
             for n in range(items):
-                left -= weight[n]
-                best = n if weight[n] > weight[best] else best
-                total = np.float32(0.0)
-                if index[b, n, 0] != NO_ITEM:
-                    for k in range(parts):
-                        total += to_share[index[b, n, k]]
-                to_weight[n] = total
-                mean += weight[n] * total
+                if index[b, n, 0] == NO_ITEM:
+                    continue
+                for h in range(lanes):
+                    weight[n, h] = weights[b, n, first + h]
+                total = load(to_share, index[b, n, 0])
+                for k in range(1, parts):
+                    total = add(total, load(to_share, index[b, n, k]))
+                store(to_weight, n, total)
+                mean = add(mean, mul(total, load(weight, n)))
+            for h in range(lanes):
+                line[0, h] = to_many[first + h, b]
+            less = sub(mean, load(line, 0))
             to_score[:] = 0
             for n in range(items):
-                if index[b, n, 0] != NO_ITEM:
-                    amount = weight[n] * (to_weight[n] - mean + to_many[h, b])
-                    if n == best and not (sink and left >= weight[best]):
-                        amount -= to_many[h, b]
-                    for k in range(parts):
-                        to_score[index[b, n, k]] += amount
+                if index[b, n, 0] == NO_ITEM:
+                    continue
+                amount = mul(load(weight, n), sub(load(to_weight, n), less))
+                for k in range(parts):
+                    row = index[b, n, k]
+                    store(to_score, row, add(load(to_score, row), amount))
+            for h in range(lanes):
+                if to_many[first + h, b] != 0:
+                    _without_best(weights[b, :, first + h], index[b], sink, to_many[first + h, b], to_score[:, h])
+                for row in range(rows):
+                    to_scores[first + h, b, row] = to_score[row, h]
+
+
+@njit(cache=True, error_model="numpy")
+def _without_best(weight, index, sink, to_many, to_score):  # type: ignore[no-untyped-def]
+    """How many there are like the best item does not grow with that one's own score; nor with the sink's, which has
+    none."""
+    best, left = 0, np.float32(1.0)
+    for n in range(len(weight)):
+        left -= weight[n]
+        best = n if weight[n] > weight[best] else best
+    if index[best, 0] != NO_ITEM and not (sink and left >= weight[best]):
+        for k in range(index.shape[1]):
+            to_score[index[best, k]] -= to_many
 
 
 class _Gather(torch.autograd.Function):
-    """Scores of rows (heads, batch, rows) -> weights of items (heads, batch, items), shares of rows, and the log of how
+    """Scores of rows (heads, batch, rows) -> weights of items (batch, items, heads), shares of rows, and the log of how
     many items there are like the best (heads, batch)."""
 
     @staticmethod
     def forward(context: Any, scores: Tensor, index: Tensor, sink: bool) -> tuple[Tensor, Tensor, Tensor]:
-        weights = torch.empty(*scores.shape[:2], index.shape[1])
+        weights = torch.zeros(*index.shape[:2], len(scores))
         shares, many = torch.empty_like(scores), torch.empty(scores.shape[:2])
         rows, given = index.numpy().view(np.uint16), scores.detach().contiguous().numpy()
         _forward(given, rows, sink, weights.numpy(), shares.numpy(), many.numpy())

@@ -22,6 +22,8 @@ import torch
 from numba import njit
 from torch import Tensor
 
+from program_guided.models.lanes import LANES, load, most, store, sub
+
 __all__ = ["NEIGHBOURS", "OUTSIDE", "spread", "spread_plain"]
 
 NEIGHBOURS = ((0, 0), (-1, 0), (1, 0), (0, -1), (0, 1))
@@ -31,50 +33,51 @@ OUTSIDE = -30.0
 UNREACHABLE = -1e30
 
 
-LANES = 8
-"""Heads are worked on in groups of this many, side by side in memory: one vector instruction each."""
-
-
 @njit(cache=True, fastmath={"nnan", "nsz"})
 def _forward(kinds, agent, goal_kind, goal_row, goal_column, cost, values, out):  # type: ignore[no-untyped-def]
-    """Sweeps over the map, there and back, until nothing changes."""
+    """Sweeps over the map, from each of its corners in turn, until nothing changes."""
     batch, side, heads = goal_row.shape
     wide = side + 2
-    value = np.empty((wide * wide, LANES), np.float32)
+    value, gained = np.empty((wide * wide, LANES), np.float32), np.empty((1, LANES), np.float32)
     step_cost = np.zeros((side * side, LANES), np.float32)
-    places = np.empty(side * side, np.uint32)
-    for cell in range(side * side):
-        places[cell] = (cell // side + 1) * wide + cell % side + 1
     for b in range(batch):
+        last_row = last_column = -1
+        for cell in range(side * side):
+            if kinds[b, cell] > 0:
+                last_row, last_column = max(last_row, cell // side), max(last_column, cell % side)
         for first in range(0, heads, LANES):
             count = min(LANES, heads - first)
             value[:] = np.float32(UNREACHABLE)
-            for cell in range(side * side):
-                kind = kinds[b, cell]
-                if kind > 0:
-                    row, column, place = cell // side, cell % side, places[cell]
+            for row in range(last_row + 1):
+                for column in range(last_column + 1):
+                    cell, place = row * side + column, (row + 1) * wide + column + 1
+                    kind = kinds[b, cell]
                     for h in range(count):
                         at = first + h
-                        value[place, h] = goal_kind[b, kind, at] + goal_row[b, row, at] + goal_column[b, column, at]
-                        step_cost[cell, h] = cost[b, kind, at]
+                        if kind > 0:
+                            value[place, h] = goal_kind[b, kind, at] + goal_row[b, row, at] + goal_column[b, column, at]
+                            step_cost[cell, h] = cost[b, kind, at]
+                        else:
+                            step_cost[cell, h] = np.float32(-UNREACHABLE)
+            turn = 0
             changed = True
-            forward = True
             while changed:
-                changed = False
-                for step in range(side * side):
-                    cell = step if forward else side * side - 1 - step
-                    if kinds[b, cell] == 0:
-                        continue
-                    place = places[cell]
-                    better = 0
-                    for h in range(LANES):
-                        up_down = max(value[place - wide, h], value[place + wide, h])
-                        left_right = max(value[place - 1, h], value[place + 1, h])
-                        through = max(up_down, left_right) - step_cost[cell, h]
-                        better += through > value[place, h]
-                        value[place, h] = max(value[place, h], through)
-                    changed |= better > 0
-                forward = not forward
+                gained[:] = 0
+                gain = load(gained, 0)
+                upwards, leftwards = turn % 2 == 1, (turn + 1) // 2 % 2 == 1
+                for r in range(last_row + 1):
+                    row = last_row - r if upwards else r
+                    for c in range(last_column + 1):
+                        column = last_column - c if leftwards else c
+                        place = (row + 1) * wide + column + 1
+                        up_down = most(load(value, place - wide), load(value, place + wide))
+                        around = most(up_down, most(load(value, place - 1), load(value, place + 1)))
+                        through, now = sub(around, load(step_cost, row * side + column)), load(value, place)
+                        gain = most(gain, sub(through, now))
+                        store(value, place, most(now, through))
+                store(gained, 0, gain)
+                changed = gained.max() > 0
+                turn += 1
             for place in range(wide * wide):
                 for h in range(count):
                     values[b, place, first + h] = value[place, h]
