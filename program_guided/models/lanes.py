@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from numba import njit
 
-__all__ = ["LANES", "add", "load", "mul", "most", "store", "sub"]
+__all__ = ["LANES", "add", "load", "most", "mul", "store", "sub"]
 
 LANES = 8
 FAST = {"nnan", "nsz"}
