@@ -30,16 +30,19 @@ LIKE_NOTHING = 0.1
 SLIGHT = 0.01
 """Added to a variance, so that its root has a gradient everywhere."""
 LOUD = 8.0
-"""How much louder a head says whether it has picked any object, than what it looks like."""
+"""How much louder it is said whether a head has picked any object, or how alike two are, than what they look like."""
+EAGER = 0.3
+"""What pairs are like is multiplied by this where it is compared with what is asked for."""
 RELATIONS = 2
 """Relations that a routine asks for at once; it may have to choose between two."""
 KINDS = 16
 """Ways in which two objects can be alike."""
 ALIKE = 16
 """Numbers by which two objects are compared in each of them."""
-PAIR = 22
-"""Numbers that tell how two boxes stand to each other."""
+SHAPE, PAIR = 13, 22
+"""Numbers that tell where a box is, and how two boxes stand to each other."""
 SHARP = 25.0
+"""How much an offset is enlarged where a small one matters as much as a large one."""
 MARK = 5.0
 """Length of the mark of an object in a row of Z, at the beginning."""
 
@@ -109,7 +112,7 @@ class Objects(nn.Module):
 
     def __init__(self, width: int, hidden: int, what: nn.Module) -> None:
         super().__init__()
-        self.what, self.where = what, mlp(9, hidden, width)
+        self.what, self.where = what, mlp(SHAPE, hidden, width)
         self.norm = nn.LayerNorm(width)
 
     def forward(self, pictures: Pictures) -> Tensor:
@@ -145,10 +148,12 @@ class Essence(nn.Module):
 
 
 def _shape(boxes: Tensor) -> Tensor:
-    """(..., 9) edges, centre, sides and area."""
+    """(..., SHAPE) edges, centre, sides and area; and, sharpened, on which side of the lines between the picture's
+    thirds the centre is."""
     low, high = boxes[..., :2], boxes[..., 2:]
-    sides = high - low
-    return torch.cat([boxes, (low + high) / 2, sides, sides.prod(dim=-1, keepdim=True)], dim=-1)
+    sides, centre = high - low, (low + high) / 2
+    thirds = [(SHARP * (centre - third / 3)).tanh() for third in (1, 2)]
+    return torch.cat([boxes, centre, sides, sides.prod(dim=-1, keepdim=True), *thirds], dim=-1)
 
 
 @dataclass(frozen=True)
@@ -253,8 +258,8 @@ class PairReader(nn.Module):
         objects = self.objects(pictures)
         one, other = self.both(objects).chunk(2, dim=2)
         stand = nn.functional.gelu(self.stand(_stand(pictures.boxes)) + one[:, :, None] + other[:, None])
-        looks = self.alike(objects).unflatten(2, (KINDS, ALIKE))
-        alike = torch.einsum("pikd,pjkd->pijk", looks, looks) * ALIKE**-0.5
+        looks = nn.functional.normalize(self.alike(objects).unflatten(2, (KINDS, ALIKE)), dim=3)
+        alike = LOUD * torch.einsum("pikd,pjkd->pijk", looks, looks)
         pairs = torch.cat([stand, alike], dim=3).flatten(1, 2)
         return Scene(self.shown(objects), pictures.exists, self.value(objects), pairs)
 
@@ -306,7 +311,7 @@ class PairReader(nn.Module):
         asked = self.related(query).unflatten(2, (RELATIONS, -1))
         asked, least, turned = torch.split(asked, [words.shape[3], 1, 1], dim=3)
         asked = asked + self.whose(query).unflatten(2, (RELATIONS, -1)) @ words
-        fits = scene.places.times(asked.flatten(1, 2), scene.pairs.transpose(1, 2)) * words.shape[3] ** -0.5
+        fits = EAGER * scene.places.times(asked.flatten(1, 2), scene.pairs.transpose(1, 2))
         fits = fits.view(batch, rows, RELATIONS, objects, objects) + least[..., None]
         share = turned[..., None].sigmoid()
         holds = (share * fits + (1 - share) * fits.transpose(3, 4)).sigmoid()
