@@ -1,9 +1,9 @@
 """Speed of learning from reward on all cores: steps a second of acting, the world and the updates together.
 
 Ours: PPO and A2C, as `proto train minecraft --target reward --processes N` runs them, a process for each core; A2C also
-with as many worlds as suit it, and with an executor that reads the map once (`--blocks 1`) instead of twice. The peer is
-Stable-Baselines3's A2C with its MultiInputPolicy (an MLP of two layers of 64 over the flattened observation) on the same
-environment: with one world, as it comes, and with as many worlds as the paper has, stepped one after another.
+with as many worlds as suit it, and with an executor that reads the map once (`--blocks 1`) instead of twice. The peer
+is Stable-Baselines3's A2C with its MultiInputPolicy (an MLP of two layers of 64 over the flattened observation) on the
+same environment: with one world, as it comes, and with as many worlds as the paper has, stepped one after another.
 """
 
 from __future__ import annotations
