@@ -308,6 +308,8 @@ class PairReader(nn.Module):
         assert scene.places is not None
         assert scene.pairs is not None
         batch, rows, _, objects = found.shape
+        if not bool(found.any()):  # nothing to stand in a relation to: routines without parents, as `select`
+            return found.new_zeros(batch, rows, RELATIONS, objects), found.new_zeros(batch, rows, 2 * RELATIONS)
         asked = self.related(query).unflatten(2, (RELATIONS, -1))
         asked, least, turned = torch.split(asked, [words.shape[3], 1, 1], dim=3)
         asked = asked + self.whose(query).unflatten(2, (RELATIONS, -1)) @ words
