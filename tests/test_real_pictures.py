@@ -11,6 +11,7 @@ import torch
 from program_guided.cli.experiment import Experiment
 from program_guided.errors import DataError
 from program_guided.experiments.pictures import NOT_COMPARABLE, PictureData, difference, learn, scores
+from program_guided.experiments.recollection import Memory
 from program_guided.experiments.testimony import ANSWER_KINDS, KINDS, Said, Views, foretell, singular, statements
 from program_guided.language.syntax import calls
 from program_guided.learning.settings import PictureSettings
@@ -131,6 +132,44 @@ def test_a_class_speaks_for_the_words_of_its_name():
     assert named[0, 0] > 0 > named[1, 0]
     assert named[1, 2] > 0 > named[0, 2]
     assert not named[:, 1].any()
+
+
+def memories(data, kind, without=()):
+    """Of the questions of train that have answers, by their programs, and by pictures that differ at random."""
+    rows = (~data.train.boolean & ~torch.isin(data.train.programs.of, torch.tensor(without))).nonzero()[:, 0]
+    drawn = torch.randn(len(data.views.classes), 8, generator=torch.Generator().manual_seed(0))
+    pictures = drawn @ drawn.T / 8 if kind == "picture" else None
+    traits = data.train.traits(rows, data._stems)
+    return traits, Memory.of(traits, data.train.target[rows], len(data.answers), pictures)
+
+
+@pytest.mark.parametrize("kind", ["picture", "blind"])
+def test_what_is_recalled_for_a_question_leaves_out_all_questions_about_its_picture(data, kind):
+    one = int(data.train.pictures[3])
+    traits, whole = memories(data, kind)
+    _, without = memories(data, kind, (one,))
+    about = traits.of == one
+    assert 0 < about.sum() < len(about)
+    assert torch.allclose(whole.own[about], without.recall(traits)[about], atol=1e-3)
+
+
+def test_a_question_is_most_like_itself(data):
+    traits, _ = memories(data, "blind")
+    alike = traits.alike(traits)
+    assert torch.allclose(alike.diagonal(), torch.ones(len(alike)))
+    assert torch.allclose(alike, alike.T)
+    assert alike.min() >= 0
+    assert alike.max() < 1.0001
+
+
+def test_what_is_recalled_without_pictures_is_the_same_about_any(data):
+    from program_guided.experiments.pictures import _shuffled
+
+    _, right, wrong = data.remembered("blind", [data.test, _shuffled(data.test)])
+    assert torch.equal(right.recalled, wrong.recalled)
+    _, right, wrong = data.remembered("picture", [data.test, _shuffled(data.test)])
+    assert torch.equal(right.recalled[right.boolean], wrong.recalled[wrong.boolean])
+    assert not torch.equal(right.recalled, wrong.recalled)
 
 
 def test_an_executor_learns_from_pictures_what_programs_do_not_say(data):
