@@ -2,8 +2,9 @@
 
 Beside it learns one that is shown no pictures, in everything else the same, and the one that has learned from pictures
 is shown wrong ones. The executor is that of all tasks (`plus`, the target `partial`); pictures are read as evidence for
-words (`models/evidence.py`), which is learned from the same questions (`testimony.py`). A seed is a few executors
-whose probabilities are averaged.
+words (`models/evidence.py`), which is learned from the same questions (`testimony.py`). Executors learn what to add to
+what questions alike were answered (`recollection.py`); without pictures, to what they were by their programs alone. A
+seed is a few executors whose probabilities are averaged.
 
     data = PictureData.read(index, "train", "dev", features)
     answers = learn(data, PictureSettings(), seed=0, kind="picture")      # of each question of dev
@@ -28,7 +29,7 @@ from torch.nn.functional import cross_entropy
 
 from program_guided.errors import DataError
 from program_guided.experiments.recollection import Memory, Traits
-from program_guided.experiments.testimony import ANSWER_KINDS, KINDS, Said, Views, foretell, singular
+from program_guided.experiments.testimony import KINDS, TRUST, Said, Views, foretell, singular
 from program_guided.language.syntax import Call, calls
 from program_guided.learning.learner import Learner
 from program_guided.learning.questions import NO_TARGET, TRUTHS, TYPES, WORDS, programs_of
@@ -119,7 +120,8 @@ class Asked:
         """What makes the questions of these numbers alike."""
         programs = self.programs
         parts = (each[rows] for each in (programs.words, programs.parents, programs.exists, programs.of))
-        return Traits.read(Programs(*parts), self.last[rows], stems)
+        asks = torch.from_numpy(self.types() == "query").float()
+        return Traits.read(Programs(*parts), self.last[rows], stems, asks[rows])
 
     @cached_property
     def pictures(self) -> NDArray[np.int64]:
@@ -187,24 +189,23 @@ class PictureData:
         """What is foretold of all pictures from what is said of those of train."""
         testimony = self.testimony
         found = torch.from_numpy(foretell(self.views, testimony, self.train.pictures, np.random.default_rng(seed)))
-        answers = found[:, testimony.rows(self.answers), :ANSWER_KINDS]
+        answers = found[:, testimony.rows(self.answers), : len(TRUST)]
         return Evidence(found[:, testimony.rows(self.words)], answers, self._spelt)
 
     def nothing(self) -> Evidence:
         """No evidence, for an executor that is shown no picture."""
         count = len(self.views.classes)
-        words, answers = torch.zeros(count, len(self.words), KINDS), torch.zeros(count, len(self.answers), ANSWER_KINDS)
+        words, answers = torch.zeros(count, len(self.words), KINDS), torch.zeros(count, len(self.answers), len(TRUST))
         return Evidence(words, answers, self._spelt)
 
     def remembered(self, kind: Kind, asked: Sequence[Asked]) -> list[Asked]:
-        """The questions of train, then others, with what is recalled for them: of yes and no by their programs alone,
-        which pictures alike do not improve; of answers by their pictures too, unless they are not shown (`blind`)."""
+        """The questions of train, then others, with what is recalled for them; `blind` looks at no pictures."""
         every, pictures = [self.train, *asked], self._alike() if kind == "picture" else None
         found = [each.recalled.clone() for each in every]
         for boolean, first, count in ((True, 0, len(TRUTHS)), (False, len(TRUTHS), len(self.answers))):
             rows = [(each.boolean == boolean).nonzero()[:, 0] for each in every]
             traits = [each.traits(which, self._stems) for each, which in zip(every, rows, strict=True)]
-            memory = Memory.of(traits[0], self.train.target[rows[0]], count, None if boolean else pictures)
+            memory = Memory.of(traits[0], self.train.target[rows[0]], count, pictures)
             given = [memory.own, *(memory.recall(each) for each in traits[1:])]
             for recalled, which, answers in zip(found, rows, given, strict=True):
                 recalled[which, first : first + count] = answers
@@ -270,7 +271,7 @@ class PictureTraining(Learner[PictureSettings]):
 def _untrained(data: PictureData, settings: PictureSettings) -> Executor:
     sizes: dict[str, int] = {"hidden": settings.hidden, "blocks": settings.blocks}
     config = visual_config("plus", len(data.words), WORDS, len(data.answers), settings.word_width, **sizes)
-    reader = EvidenceReader(config.width, config.hidden, WORDS, KINDS, ANSWER_KINDS, settings.unread)
+    reader = EvidenceReader(config.width, config.hidden, WORDS, KINDS, TRUST, settings.unread)
     return Executor(config, reader)
 
 

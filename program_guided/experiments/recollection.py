@@ -1,9 +1,10 @@
 """What questions alike, about pictures alike, were answered.
 
 Kernel ridge regression over answered questions. Two questions are alike as far as their last routines, those before
-these, and so on, are the same; about pictures that are alike they are the more so. A question to learn from must look
-like one about a picture that nobody has asked about, so what is recalled for it leaves out all questions about its
-picture, exactly: what they miss is the solution of their block of the inverse.
+these, and so on, are the same; open ones are the more so about pictures that are alike. (Of yes and no, and of what can
+be chosen, pictures alike tell nothing.) A question to learn from must look like one about a picture that nobody has
+asked about, so what is recalled for it leaves out all questions about its picture, exactly: what they miss is the
+solution of their block of the inverse.
 
     memory = Memory.of(traits, answers, count, pictures)    # pictures None: they are not looked at
     memory.own                                              # (questions, answers) for the questions themselves
@@ -49,9 +50,11 @@ class Traits:
     """(questions, vocabulary) 1 for words that are said"""
     of: Tensor
     """(questions,) pictures"""
+    open: Tensor
+    """(questions,) 1 for questions that leave the answer open: about these it matters whether pictures are alike"""
 
     @classmethod
-    def read(cls, programs: Programs, last: Tensor, stems: Tensor) -> Traits:
+    def read(cls, programs: Programs, last: Tensor, stems: Tensor, open_ones: Tensor) -> Traits:
         """Of questions with these last routines; words of one stem (vocabulary,) are the same."""
         words, parents, rows = stems[programs.words], programs.parents, torch.arange(len(last))
         place = torch.arange(words.shape[1])[:, None].expand(*words.shape[:2], 1)
@@ -65,7 +68,7 @@ class Traits:
             routines = [torch.where(each >= 0, parents[rows, each, k], -1) for each in routines for k in range(2)]
         said = torch.zeros(len(words), len(stems)).scatter_(1, words[:, :, FIRST_ARGUMENT:].flatten(1), 1.0)
         said[:, 0] = 0.0
-        return cls(torch.stack(parts, dim=1), torch.tensor(weights), said, programs.of)
+        return cls(torch.stack(parts, dim=1), torch.tensor(weights), said, programs.of, open_ones)
 
     def alike(self, other: Traits) -> Tensor:
         """(questions, questions of the other), 1 for the same program."""
@@ -118,7 +121,9 @@ class Memory:
 
 def _alike(some: Traits, others: Traits, pictures: Tensor | None) -> Tensor:
     alike = some.alike(others)
-    return alike if pictures is None else alike * (1 + pictures[some.of][:, others.of])
+    if pictures is None:
+        return alike
+    return alike * (1 + some.open[:, None] * others.open * pictures[some.of][:, others.of])
 
 
 def _logarithm(expected: Tensor) -> Tensor:
