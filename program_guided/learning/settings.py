@@ -288,7 +288,7 @@ class PictureSettings(VisualSettings):
     """Share of the words of programs that is hidden."""
     unread: float = 0.4
     """Share of what is read of pictures that is hidden."""
-    members: int = 4
+    members: int = 6
     """Executors of a seed, whose probabilities are averaged."""
     word_width: int = 16
     """Width of a word; an executor is eight times as wide."""
