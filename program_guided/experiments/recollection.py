@@ -1,8 +1,8 @@
 """What questions alike, about pictures alike, were answered.
 
 Kernel ridge regression over answered questions. Two questions are alike as far as their last routines, those before
-these, and so on, are the same; open ones are the more so about pictures that are alike. (Of yes and no, and of what can
-be chosen, pictures alike tell nothing.) A question to learn from must look like one about a picture that nobody has
+these, and so on, are the same; open ones are the more so about pictures that are alike. (For yes and no, and for what
+can be chosen, that did not help.) A question to learn from must look like one about a picture that nobody has
 asked about, so what is recalled for it leaves out all questions about its picture, exactly: what they miss is the
 solution of their block of the inverse.
 
