@@ -11,10 +11,11 @@ import torch
 from program_guided.cli.experiment import Experiment
 from program_guided.errors import DataError
 from program_guided.experiments.pictures import NOT_COMPARABLE, PictureData, difference, learn, scores
-from program_guided.experiments.testimony import ANSWER_KINDS, KINDS, Said, Views, foretell, singular, statements
+from program_guided.experiments.recollection import Memory
+from program_guided.experiments.testimony import KINDS, Said, Views, foretell, singular, statements
 from program_guided.language.syntax import calls
 from program_guided.learning.settings import PictureSettings
-from program_guided.models.evidence import EvidenceReader
+from program_guided.models.evidence import MENTIONS, EvidenceReader
 from program_guided.tasks.visual.building import write_world
 from program_guided.tasks.visual.detections import Detector
 from program_guided.tasks.visual.domain import program_of
@@ -133,6 +134,44 @@ def test_a_class_speaks_for_the_words_of_its_name():
     assert not named[:, 1].any()
 
 
+def memories(data, kind, without=()):
+    """Of the questions of train that have answers, by their programs, and by pictures that differ at random."""
+    rows = (~data.train.boolean & ~torch.isin(data.train.programs.of, torch.tensor(without))).nonzero()[:, 0]
+    drawn = torch.randn(len(data.views.classes), 8, generator=torch.Generator().manual_seed(0))
+    pictures = drawn @ drawn.T / 8 if kind == "picture" else None
+    traits = data.train.traits(rows, data._stems)
+    return traits, Memory.of(traits, data.train.target[rows], len(data.answers), pictures)
+
+
+@pytest.mark.parametrize("kind", ["picture", "blind"])
+def test_what_is_recalled_for_a_question_leaves_out_all_questions_about_its_picture(data, kind):
+    one = int(data.train.pictures[3])
+    traits, whole = memories(data, kind)
+    _, without = memories(data, kind, (one,))
+    about = traits.of == one
+    assert 0 < about.sum() < len(about)
+    assert torch.allclose(whole.own[about], without.recall(traits)[about], atol=1e-3)
+
+
+def test_a_question_is_most_like_itself(data):
+    traits, _ = memories(data, "blind")
+    alike = traits.alike(traits)
+    assert torch.allclose(alike.diagonal(), torch.ones(len(alike)))
+    assert torch.allclose(alike, alike.T)
+    assert alike.min() >= 0
+    assert alike.max() < 1.0001
+
+
+def test_pictures_alike_matter_for_open_questions_and_not_without_pictures(data):
+    from program_guided.experiments.pictures import _shuffled
+
+    _, right, wrong = data.remembered("blind", [data.test, _shuffled(data.test)])
+    assert torch.equal(right.recalled, wrong.recalled)
+    _, right, wrong = data.remembered("picture", [data.test, _shuffled(data.test)])
+    unlike = (right.recalled != wrong.recalled).any(dim=1).numpy()
+    assert set(data.test.types()[unlike]) == {"query"}
+
+
 def test_an_executor_learns_from_pictures_what_programs_do_not_say(data):
     data, settings = revealed(data), PictureSettings(steps=60, **SMALL)
     seen, blind = learn(data, settings, 0, "picture"), learn(data, settings, 0, "blind")
@@ -170,11 +209,11 @@ def test_folds_part_the_pictures_of_train(data):
         assert not part.testimony.often[part.test.pictures].any()
 
 
-def test_the_reader_adds_evidence_by_bayes_rule_before_it_has_learned():
-    reader = EvidenceReader(8, 4, words=2, kinds=KINDS, answers=ANSWER_KINDS, dropout=0.0)
-    candidates = torch.zeros(1, 3, ANSWER_KINDS + 2)
+def test_the_reader_adds_evidence_before_it_has_learned():
+    reader = EvidenceReader(8, 4, words=2, kinds=KINDS, trust=(0.5, 0.1), dropout=0.0)
+    candidates = torch.zeros(1, 3, 2 + MENTIONS)
     candidates[0, 1, 0] = 2.0
-    assert reader.point(torch.randn(1, 1, 8), candidates).flatten().tolist() == pytest.approx([0.0, 2.0, 0.0])
+    assert reader.point(torch.randn(1, 1, 8), candidates).flatten().tolist() == pytest.approx([0.0, 1.0, 0.0])
 
 
 def test_an_interval_is_of_pictures_and_not_of_questions():

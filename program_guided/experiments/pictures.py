@@ -2,8 +2,9 @@
 
 Beside it learns one that is shown no pictures, in everything else the same, and the one that has learned from pictures
 is shown wrong ones. The executor is that of all tasks (`plus`, the target `partial`); pictures are read as evidence for
-words (`models/evidence.py`), which is learned from the same questions (`testimony.py`). A seed is a few executors
-whose probabilities are averaged.
+words (`models/evidence.py`), which is learned from the same questions (`testimony.py`). Executors learn what to add to
+what questions alike were answered (`recollection.py`); without pictures, to what they were by their programs alone. A
+seed is a few executors whose probabilities are averaged.
 
     data = PictureData.read(index, "train", "dev", features)
     answers = learn(data, PictureSettings(), seed=0, kind="picture")      # of each question of dev
@@ -16,7 +17,7 @@ the release, they come from testdev, so figures are not comparable with the pape
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -27,7 +28,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from program_guided.errors import DataError
-from program_guided.experiments.testimony import ANSWER_KINDS, KINDS, Said, Views, foretell
+from program_guided.experiments.recollection import Memory, Traits
+from program_guided.experiments.testimony import KINDS, TRUST, Said, Views, foretell, singular
 from program_guided.language.syntax import Call, calls
 from program_guided.learning.learner import Learner
 from program_guided.learning.questions import NO_TARGET, TRUTHS, TYPES, WORDS, programs_of
@@ -82,6 +84,8 @@ class Asked:
     """(questions,) whether the answer is yes or no"""
     target: Tensor
     """(questions,) 1 for yes, 0 for no, else the answer's number; NO_TARGET if train never gives it"""
+    recalled: Tensor
+    """(questions, 2 + answers) what speaks for no, for yes and for each answer by what questions alike were answered"""
 
     @classmethod
     def read(cls, index: Index, name: str, pictures: Mapping[str, int]) -> Asked:
@@ -98,7 +102,8 @@ class Asked:
         answers = np.where(batch.answers < index.known_answers, batch.answers, NO_TARGET)
         target = np.where(boolean, truths, answers)
         programs = programs_of(batch.words, batch.parents, batch.operations >= 0, of)
-        return cls(questions, programs, *map(torch.from_numpy, (last, boolean, target)))
+        nothing = np.zeros((len(questions), len(TRUTHS) + index.known_answers), np.float32)
+        return cls(questions, programs, *map(torch.from_numpy, (last, boolean, target, nothing)))
 
     def some(self, numbers: NDArray[np.int64]) -> Asked:
         """The questions of these numbers, padded no longer than they need."""
@@ -108,7 +113,15 @@ class Asked:
         words, parents, exists = (part[rows, :most] for part in (programs.words, programs.parents, programs.exists))
         questions = tuple(self.questions[number] for number in numbers.tolist())
         chosen = Programs(words, parents, exists, programs.of[rows])
-        return Asked(questions, chosen, self.last[rows], self.boolean[rows], self.target[rows])
+        answers = (self.boolean[rows], self.target[rows], self.recalled[rows])
+        return Asked(questions, chosen, self.last[rows], *answers)
+
+    def traits(self, rows: Tensor, stems: Tensor) -> Traits:
+        """What makes the questions of these numbers alike."""
+        programs = self.programs
+        parts = (each[rows] for each in (programs.words, programs.parents, programs.exists, programs.of))
+        asks = torch.from_numpy(self.types() == "query").float()
+        return Traits.read(Programs(*parts), self.last[rows], stems, asks[rows])
 
     @cached_property
     def pictures(self) -> NDArray[np.int64]:
@@ -176,14 +189,39 @@ class PictureData:
         """What is foretold of all pictures from what is said of those of train."""
         testimony = self.testimony
         found = torch.from_numpy(foretell(self.views, testimony, self.train.pictures, np.random.default_rng(seed)))
-        answers = found[:, testimony.rows(self.answers), :ANSWER_KINDS]
+        answers = found[:, testimony.rows(self.answers), : len(TRUST)]
         return Evidence(found[:, testimony.rows(self.words)], answers, self._spelt)
 
     def nothing(self) -> Evidence:
         """No evidence, for an executor that is shown no picture."""
         count = len(self.views.classes)
-        words, answers = torch.zeros(count, len(self.words), KINDS), torch.zeros(count, len(self.answers), ANSWER_KINDS)
+        words, answers = torch.zeros(count, len(self.words), KINDS), torch.zeros(count, len(self.answers), len(TRUST))
         return Evidence(words, answers, self._spelt)
+
+    def remembered(self, kind: Kind, asked: Sequence[Asked]) -> list[Asked]:
+        """The questions of train, then others, with what is recalled for them; `blind` looks at no pictures."""
+        every, pictures = [self.train, *asked], self._alike() if kind == "picture" else None
+        found = [each.recalled.clone() for each in every]
+        for boolean, first, count in ((True, 0, len(TRUTHS)), (False, len(TRUTHS), len(self.answers))):
+            rows = [(each.boolean == boolean).nonzero()[:, 0] for each in every]
+            traits = [each.traits(which, self._stems) for each, which in zip(every, rows, strict=True)]
+            memory = Memory.of(traits[0], self.train.target[rows[0]], count, pictures)
+            given = [memory.own, *(memory.recall(each) for each in traits[1:])]
+            for recalled, which, answers in zip(found, rows, given, strict=True):
+                recalled[which, first : first + count] = answers
+        return [replace(each, recalled=recalled) for each, recalled in zip(every, found, strict=True)]
+
+    def _alike(self) -> Tensor:
+        """(pictures, pictures) how alike they are to those of train, which are alike to themselves by 1 on average."""
+        told, found = self.train.pictures, np.zeros((len(self.views.classes),) * 2, np.float32)
+        found[:, told] = self.views.likeness(told)[0]
+        return torch.from_numpy(found / found[told, told].mean())
+
+    @property
+    def _stems(self) -> Tensor:
+        """(words,) the first word of the same singular."""
+        first: dict[str, int] = {}
+        return torch.tensor([first.setdefault(singular(word), number) for number, word in enumerate(self.words)])
 
     @property
     def _spelt(self) -> Tensor:
@@ -198,7 +236,7 @@ def scores(model: Executor, evidence: Evidence, asked: Asked) -> tuple[Tensor, T
     rows = results[torch.arange(len(results)), asked.last]
     candidates = evidence.candidates(programs.of, programs.words, asked.last)
     answers = model.decode(rows, "Answer") + model.point(rows[:, None], candidates)[:, 0]
-    return model.decode(rows, "Boolean"), answers
+    return model.decode(rows, "Boolean") + asked.recalled[:, : len(TRUTHS)], answers + asked.recalled[:, len(TRUTHS) :]
 
 
 class PictureTraining(Learner[PictureSettings]):
@@ -227,13 +265,13 @@ class PictureTraining(Learner[PictureSettings]):
         hidden[..., :FIRST_ARGUMENT] = False
         programs = asked.programs
         heard = Programs(words.masked_fill(hidden, UNKNOWN_WORD), programs.parents, programs.exists, programs.of)
-        return Asked(asked.questions, heard, asked.last, asked.boolean, asked.target)
+        return replace(asked, programs=heard)
 
 
 def _untrained(data: PictureData, settings: PictureSettings) -> Executor:
     sizes: dict[str, int] = {"hidden": settings.hidden, "blocks": settings.blocks}
     config = visual_config("plus", len(data.words), WORDS, len(data.answers), settings.word_width, **sizes)
-    reader = EvidenceReader(config.width, config.hidden, WORDS, KINDS, ANSWER_KINDS, settings.unread)
+    reader = EvidenceReader(config.width, config.hidden, WORDS, KINDS, TRUST, settings.unread)
     return Executor(config, reader)
 
 
@@ -247,6 +285,8 @@ def learn(
     """Teach the executors of a seed and ask the questions of the test: answers with the right pictures and, if it has
     learned from pictures, with wrong ones (`shuffled`). `progress` is told the updates so far."""
     shown = {kind: data.test} | ({"shuffled": _shuffled(data.test)} if kind == "picture" else {})
+    train, *others = data.remembered(kind, list(shown.values()))
+    data, shown = replace(data, train=train), dict(zip(shown, others, strict=True))
     totals: dict[str, list[Tensor]] = {}
     for member in range(settings.members):
         own_seed = seed * settings.members + member
@@ -266,7 +306,7 @@ def _shuffled(asked: Asked) -> Asked:
     other = np.roll(pictures, len(pictures) // 2)[np.searchsorted(pictures, asked.programs.of.numpy())]
     programs = asked.programs
     wrong = Programs(programs.words, programs.parents, programs.exists, torch.from_numpy(other))
-    return Asked(asked.questions, wrong, asked.last, asked.boolean, asked.target)
+    return replace(asked, programs=wrong)
 
 
 @torch.inference_mode()

@@ -22,15 +22,16 @@ from program_guided.language.syntax import Call
 from program_guided.tasks.visual.domain import ROWS
 from program_guided.tasks.visual.features import ObjectFeatures
 
-__all__ = ["ANSWER_KINDS", "KINDS", "Said", "Views", "foretell", "singular", "statements"]
+__all__ = ["KINDS", "TRUST", "Said", "Views", "foretell", "singular", "statements"]
 
 Floats = NDArray[np.float64]
 
 KINDS = 3
 """Numbers of each word: evidence learned from train, evidence by the name of a class, and how much further right than
 left it is seen."""
-ANSWER_KINDS = 2
-"""The first of them speak for answers too."""
+TRUST = (0.2, 0.4)
+"""The first of them speak for answers too, and count so much before anything is learned. By Bayes' rule it would be 1,
+but what questions alike were answered is known as well."""
 STRENGTH = 1.0
 """Of ridge regression; a group of descriptors has a mean square of 1."""
 PARTS = 8

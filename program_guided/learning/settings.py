@@ -276,7 +276,7 @@ class VisualSettings(Settings):
 class PictureSettings(VisualSettings):
     """How executors learn from few pictures."""
 
-    steps: int = 300
+    steps: int = 100
     """Updates of the weights of each executor."""
     rate: float = 3e-3
     """Learning rate at its height."""
@@ -288,7 +288,7 @@ class PictureSettings(VisualSettings):
     """Share of the words of programs that is hidden."""
     unread: float = 0.4
     """Share of what is read of pictures that is hidden."""
-    members: int = 4
+    members: int = 6
     """Executors of a seed, whose probabilities are averaged."""
     word_width: int = 16
     """Width of a word; an executor is eight times as wide."""

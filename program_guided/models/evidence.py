@@ -3,7 +3,7 @@
 Where there are few pictures, an executor that looks at vectors knows every picture by heart. Here a picture is instead
 what is known of it before any question: for every word of the vocabulary some numbers, such as how much more likely the
 word is than usual. A routine is told the numbers of its own words; an answer is what the executor makes of the program
-(its head), and what the picture says of the words that it could be (`point`): by Bayes' rule logarithms are added.
+(its head), and what the picture says of the words that it could be (`point`): logarithms are added, as in Bayes' rule.
 
     shown = evidence.about(of, said)                     # of the words that routines say
     reader(query, shown, number)                         # (batch, rows, width) -> (batch, rows, width)
@@ -12,6 +12,7 @@ word is than usual. A routine is told the numbers of its own words; an answer is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -56,18 +57,19 @@ class Evidence:
 
 
 class EvidenceReader(nn.Module):
-    """The reader of `plus` for evidence: `kinds` numbers of each of `words` words, `answers` of each answer."""
+    """The reader of `plus` for evidence: `kinds` numbers of each of `words` words, and of each answer so
+    many as are trusted, by so much before anything is learned."""
 
-    def __init__(self, width: int, hidden: int, words: int, kinds: int, answers: int, dropout: float) -> None:
+    def __init__(self, width: int, hidden: int, words: int, kinds: int, trust: Sequence[float], dropout: float) -> None:
         super().__init__()
         self.shown, self.gate = nn.Linear(words * kinds, hidden), nn.Linear(width, hidden)
         self.join, self.dropout = nn.Linear(hidden, width), nn.Dropout(dropout)
-        self.weigh = nn.Linear(width, answers + MENTIONS)
+        self.weigh = nn.Linear(width, len(trust) + MENTIONS)
         nn.init.ones_(self.gate.bias)
         nn.init.zeros_(self.weigh.weight)
         nn.init.zeros_(self.weigh.bias)
-        with torch.no_grad():  # Bayes' rule, until it is learned how far evidence can be trusted
-            self.weigh.bias[:answers] = torch.linspace(1.0, 0.5, answers)
+        with torch.no_grad():
+            self.weigh.bias[: len(trust)] = torch.tensor(trust)
 
     def prepare(self, shown: Tensor, heard: Tensor, allowed: Tensor, said: Tensor) -> Tensor:
         return shown
