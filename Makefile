@@ -35,7 +35,8 @@ demo: $(VENV)/user
 	$(BIN)/proto run examples/shapes.prg --seed 2 --delay 0.08
 	$(BIN)/proto evaluate minecraft minecraft-reward planner random
 	@echo "Next: change examples/bridge.prg and run it; be the executor yourself: $(BIN)/proto play"
-	@echo "      teach one of your own (forty minutes): $(BIN)/proto train minecraft        all there is: $(BIN)/proto --help"
+	@echo "      teach one of your own (forty minutes): $(BIN)/proto train minecraft        from reward alone: add --target reward"
+	@echo "      all there is: $(BIN)/proto --help"
 
 test: $(VENV)/developer
 	$(BIN)/python -m pytest -n 2
@@ -54,6 +55,7 @@ bench: $(VENV)/user
 	$(PIP) --editable ".[bench]"
 	$(BIN)/proto bench world
 	$(BIN)/proto bench executor
+	$(BIN)/proto bench learn
 
 clean:
 	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -102,19 +102,19 @@ def test_the_paper_map_shows_what_each_addition_is_worth():
 
 
 def reward_rows():
-    figures = results("reward.json")
-    of = {form: [] for form in ("plus", "paper")}
-    for agent in figures["agents"].values():
-        of[agent["training"]["executor"]["form"]].append(agent)
-    (mean,) = figures["means"].values()
-    completions = {
-        f"`plus`, mean of {len(of['plus'])} seeds": [mean[name]["completion"] for name in SPLITS],
-        "`paper`, one seed": [of["paper"][0]["splits"][name]["completion"] for name in SPLITS],
-    }
-    for (told, found), agents in zip(completions.items(), of.values(), strict=True):
-        steps, minutes = (max(agent["training"][key] for agent in agents) for key in ("samples", "minutes"))
-        shown = " | ".join(f"{completion:.1f}" for completion in found)
-        yield f"| {told} | {shown} | {steps / 1e6:.0f} | {minutes:.0f} |"
+    with_names, without = results("reward.json"), results("reward_without_names.json")
+    for told, figures in (("`plus`", with_names), ("`plus`, `--names False`", without)):
+        agents = [each for each in figures["agents"].values() if each["training"]["executor"]["form"] == "plus"]
+        (mean,) = figures["means"].values()
+        yield reward_row(f"{told}, mean of {len(agents)} seeds", agents, [mean[name] for name in SPLITS])
+    (paper,) = (each for each in with_names["agents"].values() if each["training"]["executor"]["form"] == "paper")
+    yield reward_row("`paper`, one seed", [paper], [paper["splits"][name] for name in SPLITS])
+
+
+def reward_row(told, agents, found):
+    steps, minutes = (max(agent["training"][key] for agent in agents) for key in ("samples", "minutes"))
+    shown = " | ".join(f"{each['completion']:.1f}" for each in found)
+    return f"| {told} | {shown} | {steps / 1e6:.0f} | {minutes:.0f} |"
 
 
 def test_readme_shows_what_is_learned_from_reward():
@@ -131,12 +131,14 @@ def test_readme_shows_what_is_learned_from_reward():
 
 def test_readme_shows_unseen_routines_beside_the_paper():
     for name in ("gold", "river", "silver"):
-        figures = results(f"unseen_{name}.json")
+        figures, without = (results(f"unseen_{name}{names}.json") for names in ("", "_without_names"))
         paper = PAPER_UNSEEN[figures["unseen"]]
-        (ours,) = (agent for agent in figures["agents"].values() if agent["training"])
-        assert ours["training"]["without"] == [figures["unseen"]]
-        found = [each["splits"]["test"]["completion"] for each in (figures["agents"]["planner"], ours)]
-        shown = " | ".join(f"{completion:.1f}" for completion in (*found, paper["planner"], paper["reward"]))
+        (ours,), (others,) = ([a for a in each["agents"].values() if a["training"]] for each in (figures, without))
+        assert ours["training"]["without"] == others["training"]["without"] == [figures["unseen"]]
+        assert ours["training"]["executor"]["names"]
+        found = [each["splits"]["test"] for each in (figures["agents"]["planner"], ours, others)]
+        completions = (*(each["completion"] for each in found), paper["planner"], paper["reward"])
+        shown = " | ".join([str(found[0]["programs"]), *(f"{completion:.1f}" for completion in completions)])
         assert f"| `{figures['unseen']}` | {shown} |" in README
 
 

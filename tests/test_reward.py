@@ -284,6 +284,24 @@ def test_a_small_executor_learns_from_reward_alone(tmp_path):
     assert np.median(learned.steps) < np.median(by_chance.steps) / 3, "rivers are in the way of a few"
 
 
+def test_a2c_with_the_paper_s_settings_learns_to_answer_conditions():
+    texts = [
+        "if env[gold] > 9: mine(gold)",
+        "if env[iron] <= 9: goto(1, 1)",
+        "if agent[gold] > 5: mine(gold)",
+        "if agent[wood] < 9: goto(2, 2)",
+    ]
+    torch.manual_seed(0)
+    model = build(minecraft_config("paper", word_width=16, hidden=64, heads=4, blocks=1))
+    training = A2CTraining(model, entries(*texts), A2CSettings(), seed=0)
+    for _ in range(20):
+        training.step()
+    by_chance = training.figures()["episodes finished"]
+    for _ in range(280):
+        training.step()
+    assert training.figures()["episodes finished"] > 90 > 75 > by_chance
+
+
 def test_hindsight_is_true():
     """A lesson replayed from the state it begins in: its routine is finished exactly then, and was not asked for."""
     training = learner(PPO, programs=load_split("train")[:300])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean, pstdev
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
@@ -44,9 +44,9 @@ class Evaluate:
     """Measure how many programs of the fixed splits agents finish."""
 
     agent: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Whom to measure: checkpoints (folders that 'proto train' wrote, or minecraft, which ships and is meant if none is
-    named), planner, random. Several are shown side by side; checkpoints that differ in their seed only are averaged
-    too."""
+    """Whom to measure: checkpoints (folders that 'proto train' wrote, or those that ship: minecraft, meant if none is
+    named, and minecraft-reward), planner, random. Several are shown side by side; checkpoints that differ in their seed
+    only are averaged too."""
     task: Literal["minecraft", "visual"] = "minecraft"
     """visual: answers to questions about pictures, by the release's measures."""
     split: tuple[str, ...] = SPLITS
@@ -233,7 +233,7 @@ def _means(agents: Mapping[str, Any]) -> dict[str, Any]:
             split: {
                 "seeds": [agent["training"].get("seed") for agent in group],
                 "completion": fmean(agent["splits"][split]["completion"] for agent in group),
-                "deviation": pstdev(agent["splits"][split]["completion"] for agent in group),
+                "standard_error": stdev(agent["splits"][split]["completion"] for agent in group) / len(group) ** 0.5,
             }
             for split in group[0]["splits"]
         }

@@ -163,7 +163,7 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
 
     @property
     def entropy_weight(self) -> float:
-        """It falls with the learning rate."""
+        """It falls evenly to 0 if the learning rate falls."""
         return self.settings.entropy * (1 - self.share_done if self.settings.falling else 1.0)
 
     def policy(self, observation: Observation) -> tuple[Tensor, Tensor]:

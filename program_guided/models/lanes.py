@@ -12,7 +12,7 @@ __all__ = ["LANES", "add", "load", "most", "mul", "store", "sub"]
 
 LANES = 8
 FAST = {"nnan", "nsz"}
-"""Nothing is asked of signs of zero and of what is not a number; the order of sums stays as it is written."""
+"""Nothing is asked of signs of zero and of what is not a number."""
 
 
 @njit(cache=True)

@@ -88,7 +88,7 @@ def _forward(kinds, agent, goal_kind, goal_row, goal_column, cost, values, out):
 
 
 @njit(cache=True)
-def _backward(kinds, agent, values, goals, cost, gradient, to_kind, to_row, to_column, to_cost):  # type: ignore[no-untyped-def]
+def _backward(kinds, agent, values, goals, gradient, to_kind, to_row, to_column, to_cost):  # type: ignore[no-untyped-def]
     """Follow the best way from each place that was read; a cell's own score ends it."""
     goal_kind, goal_row, goal_column = goals
     batch, side, heads = goal_row.shape
@@ -136,11 +136,11 @@ class _Spread(torch.autograd.Function):
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         kinds, agent, *given = context.saved_tensors
-        *goals, cost = [table.numpy() for table in given]
+        goals = tuple(table.numpy() for table in given[:3])
         to_tables = [torch.zeros_like(table) for table in given]
         arrays = [table.numpy() for table in to_tables]
         around = (kinds.numpy(), agent.numpy(), context.values)
-        _backward(*around, tuple(goals), cost, gradient.contiguous().numpy(), *arrays)
+        _backward(*around, goals, gradient.contiguous().numpy(), *arrays)
         return None, None, *to_tables
 
 
