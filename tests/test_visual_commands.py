@@ -40,7 +40,7 @@ def test_index_writes_verifies_and_does_nothing_twice(world, tmp_path):
     first = proto(*command)
     assert first.returncode == 0, first.stderr
     assert f"wrote {tmp_path / 'index'}" in first.stdout
-    assert Index.open(tmp_path / "index", verify=True).sets["train_balanced"] == 60
+    assert Index.open(tmp_path / "index", verify=True).sets["train_balanced"] == 120
     assert "nothing to do" in proto(*command, "--processes", 1).stdout
     assert "is whole" in proto(*command, "--verify").stdout
 
@@ -67,9 +67,9 @@ def test_stats_describe_a_world_and_save_the_blind_prior(world, tmp_path):
     assert "answers guessed from the program alone" in shown.stdout
     figures = json.loads((tmp_path / "stats.json").read_text())
     assert figures["sets"] == {"train": "train_balanced", "test": "test_balanced"}
-    assert (figures["train"]["questions"], figures["test"]["questions"]) == (60, 20)
-    assert sum(figures["train"]["steps"].values()) == 60
-    assert figures["train"]["operations"]["select"] == figures["train"]["families"]["select"] >= 60
+    assert (figures["train"]["questions"], figures["test"]["questions"]) == (120, 20)
+    assert sum(figures["train"]["steps"].values()) == 120
+    assert figures["train"]["operations"]["select"] == figures["train"]["families"]["select"] >= 120
     assert 0 <= figures["blind_prior"]["majority"] <= 100
     assert {"command", "commit", "machine"} <= figures.keys()
     asked = proto("dataset", "stats", "visual", "--root", world, "--test", "val_balanced", "--json")

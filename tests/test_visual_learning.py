@@ -364,7 +364,7 @@ def test_questions_are_repeated_under_fresh_ids(tmp_path, monkeypatch):
         (Train("minecraft", data=Path("x")), "are for visual"),
         (Train("visual", settings=VisualSettings(questions=0)), "--questions 0: at least 1 is needed"),
         (Train("visual", word_width=0), "--word-width 0: it is from 1 to 1024"),
-        (Train("visual", without=("x",)), "--without and --memory are for minecraft"),
+        (Train("visual", without=("x",)), "--without, --memory and --names are for minecraft"),
         (Evaluate(("nobody",), task="visual"), "nobody: does not exist"),
         (Evaluate(("minecraft",), task="visual"), "of the domain 'minecraft'"),
         (Evaluate(task="visual", sheet=Path("x.gif")), "must end with .png"),

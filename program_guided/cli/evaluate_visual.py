@@ -43,8 +43,9 @@ def measure(options: Evaluate) -> int:
         if options.sheet.suffix.lower() != ".png":
             raise DataError(f"{options.sheet}: the file's name must end with .png")
         make_folder_of(options.sheet)
-    agents = options.agent or ("visual",)
-    reasoners = {name: Reasoner.from_pretrained(name) for name in agents}
+    if not options.agent:
+        raise DataError("no visual executor ships yet; teach one (proto train visual) and name its folder")
+    reasoners = {name: Reasoner.from_pretrained(name) for name in options.agent}
     data = VisualData(options.data or ready_world(only_test=tuple(splits) == ("test",)), options.features)
     sets = {split: _sets(data, split) for split in splits}
     figures: dict[str, Any] = {"task": "visual", "agents": {}}
@@ -59,7 +60,7 @@ def measure(options: Evaluate) -> int:
     if options.save is not None:
         save_json(figures, options.save)
     if options.sheet is not None:
-        _draw(options, reasoners[agents[0]], data, sets[splits[0]][0])
+        _draw(options, reasoners[options.agent[0]], data, sets[splits[0]][0])
     if options.json:
         print_json(figures)
         return 0

@@ -29,8 +29,8 @@ class Run:
     task: Literal["minecraft", "visual"] = "minecraft"
     """visual: about a scene of the embedded world, beside the oracle's results."""
     agent: OptionalText = None
-    """Who carries it out: a learned executor (minecraft or visual, which ship and are meant if none is named, or a
-    folder that 'proto train' wrote); in minecraft also planner (the oracle) or random."""
+    """Who carries it out: a learned executor (minecraft, which ships and is meant if none is named, or a folder
+    that 'proto train' wrote); in minecraft also planner (the oracle) or random."""
     seed: int = 0
     """Seed of the world, and of chance."""
     map: OptionalPath = None
