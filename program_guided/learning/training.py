@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import logging
+import multiprocessing
 import os
 import time
 import warnings
@@ -21,6 +22,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import torch
@@ -130,11 +132,20 @@ def launch(work: Callable[[Any], Any], processes: int, accelerator: str = "cpu")
 
 def _together(fabric: Any, work: Callable[[Any], Any]) -> Any:
     """Processes end together, and their connections before them: one that is left open can abort a process."""
+    if multiprocessing.parent_process() is not None:
+        Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     result = work(fabric)
     if torch.distributed.is_initialized():
         fabric.barrier()
         torch.distributed.destroy_process_group()
     return result
+
+
+def _end_with(parent: int) -> None:
+    """A process whose starter was killed ends too: it would go on writing to a folder whose training is resumed."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
 
 
 def _by_torchrun() -> bool:
