@@ -4,19 +4,24 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import program_guided
 from program_guided.learning.checkpoint import SHIPPED
 from program_guided.learning.evaluation import evaluate
+from program_guided.learning.outcomes import examine
+from program_guided.learning.visual_task import VisualData
 from program_guided.tasks.minecraft.splits import load_split
+from program_guided.tasks.visual.building import write_world
+from program_guided.tasks.visual.indexing import make_index
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 
 
-NAMES = ("minecraft", "minecraft-reward")
+SIZES = {"minecraft": 5_000_000, "minecraft-reward": 5_000_000, "visual": 10_000_000}
 
 
 @pytest.fixture(scope="module")
@@ -24,14 +29,14 @@ def executor():
     return program_guided.load("minecraft")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SIZES)
 def test_the_shipped_checkpoints_are_small_and_say_where_they_come_from(name):
-    assert sum(path.stat().st_size for path in (SHIPPED / name).iterdir()) < 5_000_000
+    assert sum(path.stat().st_size for path in (SHIPPED / name).iterdir()) < SIZES[name]
     training = json.loads((SHIPPED / name / "config.json").read_text())["training"]
-    assert training["command"].startswith("proto train minecraft")
+    assert training["command"].startswith("proto train visual" if name == "visual" else "proto train minecraft")
     assert training["target"] == ("reward" if name == "minecraft-reward" else "dense")
     assert training["commit"]
-    assert training["samples"] > 1_000_000
+    assert training["samples"] > 100_000
 
 
 @pytest.mark.parametrize(("name", "less"), [("minecraft", 1), ("minecraft-reward", 2)])
@@ -65,3 +70,21 @@ def test_larger_maps_and_longer_programs_are_carried_out(executor):
         "\n".join(["mine(wood)", "goto(2, 2)", "goto(3, 3)"] * 1 + ["goto(1, 2)", "goto(2, 1)"] * 40), seed=1
     )
     assert long[-1].outcome == "finished"
+
+
+def test_the_shipped_reasoner_answers_what_readme_says(tmp_path):
+    """About scenes of the test split, which it has not seen."""
+    said = float(re.search(r"full model, mean of 3 seeds \| ([\d.]+)", README).group(1))
+    write_world(tmp_path, {"train": 1, "val": 1, "test": 40})
+    make_index(tmp_path, tmp_path / "index")
+    data = VisualData(tmp_path)
+    reasoner = program_guided.load("visual")
+    asked = data.questions("test_balanced", reasoner.vocabulary)
+    assert examine(reasoner.model, asked, np.arange(len(asked))).accuracy >= said - 4
+
+
+@pytest.mark.parametrize(("program", "seed", "answer"), [("bag_wine", 80, "yes"), ("passer_by", 6, "no")])
+def test_the_programs_of_the_demo_are_answered(program, seed, answer):
+    reasoning = program_guided.load("visual").run((ROOT / "examples" / f"{program}.prg").read_text("utf-8"), seed)
+    assert reasoning.answer == answer
+    assert all(finding.right for finding in reasoning.findings)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from statistics import fmean, pstdev
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,13 @@ from program_guided.cli.output import print_json, progress_bars, save_json
 from program_guided.cli.visual_world import ready_world
 from program_guided.errors import DataError
 from program_guided.files import make_folder_of, renamed
-from program_guided.learning.outcomes import examine
+from program_guided.learning.outcomes import Examination, examine
+from program_guided.learning.questions import Questions
 from program_guided.learning.reasoner import Reasoner
 from program_guided.learning.visual_task import VisualData
 from program_guided.models.config import left_out
 from program_guided.tasks.visual.metrics import evaluate
+from program_guided.tasks.visual.oracle import answer_of, execute
 from program_guided.tasks.visual.panels import contact_sheet
 from program_guided.tasks.visual.sources import CHOICES, split_of
 
@@ -32,6 +35,10 @@ PAPER = {
 """The paper's ablation table: accuracy on the validation split of GQA, which is other data."""
 MEASURES = ("accuracy", "binary", "open", "consistency", "plausibility", "validity", "distribution")
 KEPT = ("command", "commit", "machine", "target", "train", "data", "seed", "settings", "samples", "minutes", "curve")
+ORACLE = "oracle"
+"""Executes programs on scene graphs instead of pictures."""
+Answer = Callable[[Questions, np.ndarray, Callable[[int], None]], Examination]
+"""Answers the questions of some numbers, and tells how many it has answered."""
 
 
 def measure(options: Evaluate) -> int:
@@ -43,9 +50,10 @@ def measure(options: Evaluate) -> int:
         if options.sheet.suffix.lower() != ".png":
             raise DataError(f"{options.sheet}: the file's name must end with .png")
         make_folder_of(options.sheet)
-    if not options.agent:
-        raise DataError("no visual executor ships yet; teach one (proto train visual) and name its folder")
-    reasoners = {name: Reasoner.from_pretrained(name) for name in options.agent}
+    names = options.agent or ("visual",)
+    if options.sheet is not None and names[0] == ORACLE:
+        raise DataError("--sheet draws how a checkpoint reasons: name one first")
+    reasoners = {name: None if name == ORACLE else Reasoner.from_pretrained(name) for name in names}
     data = VisualData(options.data or ready_world(only_test=tuple(splits) == ("test",)), options.features)
     sets = {split: _sets(data, split) for split in splits}
     figures: dict[str, Any] = {"task": "visual", "agents": {}}
@@ -55,12 +63,13 @@ def measure(options: Evaluate) -> int:
             for split, (balanced, every) in sets.items():
                 bar = progress.add_task(f"{name} on {split}")
                 found[split] = _measured(reasoner, data, balanced, every, progress, bar)
-            figures["agents"][name] = {"training": _training(reasoner), "splits": found}
+            figures["agents"][name] = {"training": _training(reasoner) if reasoner else {}, "splits": found}
     figures["means"] = _means(figures["agents"])
     if options.save is not None:
         save_json(figures, options.save)
-    if options.sheet is not None:
-        _draw(options, reasoners[options.agent[0]], data, sets[splits[0]][0])
+    first = reasoners[names[0]]
+    if options.sheet is not None and first is not None:
+        _draw(options, first, data, sets[splits[0]][0])
     if options.json:
         print_json(figures)
         return 0
@@ -78,24 +87,39 @@ def _sets(data: VisualData, split: str) -> tuple[str, str]:
 
 
 def _measured(
-    reasoner: Reasoner, data: VisualData, balanced: str, every: str, progress: Any, bar: Any
+    reasoner: Reasoner | None, data: VisualData, balanced: str, every: str, progress: Any, bar: Any
 ) -> dict[str, Any]:
-    asked = data.questions(balanced, reasoner.vocabulary)
+    """The release's measures of a reasoner, or of the oracle."""
+    vocabulary = reasoner.vocabulary if reasoner else None
+    answer: Answer = partial(examine, reasoner.model) if reasoner else _executed
+    asked = data.questions(balanced, vocabulary)
     numbers = np.arange(len(asked))
     questions = {question.key: question for question in asked.set}
     if any(question.answer is None or question.semantic is None for question in questions.values()):
         raise DataError(f"{balanced}: has questions without a program or an answer, which cannot be measured")
-    more = data.questions(every, reasoner.vocabulary)
+    more = data.questions(every, vocabulary)
     keys = {key for question in questions.values() for key in question.entailed} - questions.keys()
     others = np.array(sorted(more.set.numbers[key] for key in keys if key in more.set.numbers), np.int64)
     progress.update(bar, total=len(numbers) + len(others))
-    found = examine(reasoner.model, asked, numbers, lambda done: progress.update(bar, completed=done))
-    entailed = examine(reasoner.model, more, others, lambda done: progress.update(bar, completed=len(numbers) + done))
+    found = answer(asked, numbers, lambda done: progress.update(bar, completed=done))
+    entailed = answer(more, others, lambda done: progress.update(bar, completed=len(numbers) + done))
     questions |= {question.key: question for question in map(more.set.question, others.tolist())}
     split = split_of(balanced)
     choices = data.index.choices(split) if split in data.index.header["sets"].get(CHOICES, {}) else None
     scores = evaluate(questions, {**found.predictions, **entailed.predictions}, choices)
     return {**scores, "routines": found.families}
+
+
+def _executed(asked: Questions, numbers: np.ndarray, progress: Callable[[int], None]) -> Examination:
+    """What the oracle answers; nothing where it cannot."""
+    predictions: dict[str, str] = {}
+    right = 0
+    for number in numbers.tolist():
+        question = asked.set.question(number)
+        answer = answer_of(execute(question.program, asked.index.scene(question.image_id))) or ""
+        predictions[question.key], right = answer, right + (answer == question.answer)
+        progress(len(predictions))
+    return Examination(predictions, 100 * right / max(1, len(numbers)), {})
 
 
 def _training(reasoner: Reasoner) -> dict[str, Any]:
@@ -107,6 +131,8 @@ def _training(reasoner: Reasoner) -> dict[str, Any]:
 
 def _kind(training: Mapping[str, Any]) -> tuple[str, str]:
     """(form, what the paper's ablation table calls it)."""
+    if not training:
+        return ORACLE, ORACLE
     executor = training["executor"]
     names = {"structure": "no structure guidance", "semantics": "no semantic guidance"}
     missing = [names.get(name, f"no {name}") for name in left_out(executor)]
@@ -126,12 +152,17 @@ def _means(agents: Mapping[str, Any]) -> list[dict[str, Any]]:
             "model": model,
             "split": split,
             "seeds": [agent["training"].get("seed") for agent in group],
-            "deviation": pstdev(agent["splits"][split]["accuracy"] for agent in group),
+            "standard_error": _error([agent["splits"][split]["accuracy"] for agent in group]),
             **{name: _mean([agent["splits"][split][name] for agent in group]) for name in MEASURES},
         }
         for (form, model), group in groups.items()
         for split in group[0]["splits"]
     ]
+
+
+def _error(values: Sequence[float]) -> float | None:
+    """Standard error of the mean."""
+    return stdev(values) / len(values) ** 0.5 if len(values) > 1 else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -154,28 +185,29 @@ def _draw(options: Evaluate, reasoner: Reasoner, data: VisualData, name: str) ->
 
 
 def _print(figures: Mapping[str, Any], breakdown: bool) -> None:
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
     console = Console()
 
     def show(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+        table = Table(title=f"\n{title}", title_justify="left", box=None, padding=(0, 1, 0, 0))
         for heading in headings:
-            table.add_column(heading, justify="left" if heading in ("", "model", "split") else "right")
+            table.add_column(heading, justify="left" if heading in ("model", "split") else "right", no_wrap=True)
         for row in rows:
             table.add_row(*row)
-        console.print(table)
+        (console if console.is_terminal else Console(width=160)).print(table)
 
-    measures = ("accuracy", "±", "binary", "open", "cons.", "plaus.", "valid.", "distr.", "seeds", "paper, on GQA")
-    rows = [
-        [f"{each['form']}: {each['model']}", each["split"], _shown(each["accuracy"]), _shown(each["deviation"])]
-        + [_shown(each[name]) for name in MEASURES[1:]]
-        + [str(len(each["seeds"])), _shown(PAPER.get(each["model"]))]
-        for each in figures["means"]
-    ]
-    show("questions answered, %", ("model", "split", *measures), rows)
+    measures = ("acc.", "±", "bin.", "open", "cons.", "plau.", "val.", "dist.", "seeds", "paper")
+    for split in dict.fromkeys(each["split"] for each in figures["means"]):
+        rows = [
+            [_named(each), _shown(each["accuracy"]), _shown(each["standard_error"])]
+            + [_shown(each[name]) for name in MEASURES[1:]]
+            + [str(len(each["seeds"])), _shown(PAPER.get(each["model"]))]
+            for each in figures["means"]
+            if each["split"] == split
+        ]
+        show(f"questions of {split} answered, % (the paper's are of GQA)", ("model", *measures), rows)
     if not breakdown:
         return
     for key in ("structural", "semantic", "steps", "routines"):
@@ -195,5 +227,10 @@ def _print(figures: Mapping[str, Any], breakdown: bool) -> None:
         )
 
 
+def _named(mean: Mapping[str, Any]) -> str:
+    """A kind of model; `plus` is not said."""
+    return f"paper: {mean['model']}" if mean["form"] == "paper" else str(mean["model"])
+
+
 def _shown(number: float | None) -> str:
-    return "" if number is None else f"{number:.2f}"
+    return "" if number is None else f"{number:.1f}"

@@ -29,8 +29,9 @@ class Run:
     task: Literal["minecraft", "visual"] = "minecraft"
     """visual: about a scene of the embedded world, beside the oracle's results."""
     agent: OptionalText = None
-    """Who carries it out: a learned executor (minecraft, which ships and is meant if none is named, or a folder
-    that 'proto train' wrote); in minecraft also planner (the oracle) or random."""
+    """Who carries it out: a learned executor (a folder that 'proto train' wrote, or one that ships: minecraft,
+    minecraft-reward, visual; if none is named, the one with the task's name); in minecraft also planner (the oracle) or
+    random."""
     seed: int = 0
     """Seed of the world, and of chance."""
     map: OptionalPath = None

@@ -24,10 +24,7 @@ def answer(options: Run) -> int:
     if options.seed < 0:
         raise DataError(f"--seed {options.seed}: a seed is not below 0")
     program = canonical(read_program(options.program, DOMAIN))
-    if options.agent is None:
-        problem = "no visual executor ships yet; teach one (proto train visual) and name its folder by --agent"
-        raise DataError(problem)
-    reasoning = Reasoner.from_pretrained(options.agent).run(program, options.seed)
+    reasoning = Reasoner.from_pretrained(options.agent or "visual").run(program, options.seed)
     if options.png is not None:
         with renamed(options.png) as temporary:
             reasoning.picture(options.program.name).save(temporary, "PNG")
