@@ -40,11 +40,10 @@ def visual_config(
 
 def build_visual(config: ExecutorConfig, numbers: int) -> Executor:
     """An untrained executor for pictures whose objects have vectors of so many numbers."""
+    sizes = (config.width, config.heads, config.blocks, numbers, config.hidden)
     if config.form == "paper":
-        sizes = (config.width, config.heads, config.blocks, numbers, config.hidden)
         return Executor(config, ObjectReader(*sizes, sink=config.sink))
-    spoken = (config.vocabulary, config.words)
-    return Executor(config, PairReader(config.width, config.heads, numbers, config.hidden, *spoken))
+    return Executor(config, PairReader(*sizes, config.vocabulary, config.words))
 
 
 class Specification(Protocol):

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from program_guided.models.attention import Watch
+from program_guided.models.evidence import FIRST_ARGUMENT
 from program_guided.models.guidance import mlp, sinusoids
 
 __all__ = ["ObjectReader", "PairReader", "Pictures"]
@@ -30,9 +31,22 @@ LIKE_NOTHING = 0.1
 SLIGHT = 0.01
 """Added to a variance, so that its root has a gradient everywhere."""
 LOUD = 8.0
-"""How much louder it is said whether a head has picked any object, or how alike two are, than what they look like."""
-EAGER = 0.3
-"""What pairs are like is multiplied by this where it is compared with what is asked for."""
+"""How much louder it is said whether a head has picked any object, than what it looks like."""
+LIKELY = 3.0
+"""How much louder it is said how alike two objects are, than how they stand to each other."""
+SOFT = 5.0
+"""No logit is larger: a probability that is all but 1, wrongly, would learn no more."""
+LOOK, RELATION, TURN = 8.0, 4.0, 8.0
+"""What words look like, as objects and as relations, and whether they turn relations round, is learned so much faster:
+a word is said in few questions."""
+QUIET = 0.16
+"""Size of all that at the beginning."""
+FREE = 0.3
+"""Size, at the beginning, of what makes operations ask with different words."""
+EVEN = 0.5
+"""How much a routine asks with each of its words at the beginning."""
+PARENTS = 2
+"""Routines whose results a routine can take."""
 RELATIONS = 2
 """Relations that a routine asks for at once; it may have to choose between two."""
 KINDS = 16
@@ -165,6 +179,8 @@ class Seen:
     """(batch, rows, parents, objects) how surely a parent has found an object"""
     spread: Tensor | None = None
     """(batch, rows, width) how different the objects are that the parents have found"""
+    operation: Tensor | None = None
+    """(batch, rows, width) what routines do"""
     words: Tensor | None = None
     """(batch, rows, L, width) what the words of routines look like, as objects and as relations"""
 
@@ -222,26 +238,23 @@ class PairReader(nn.Module):
     other, what both are, and how alike they are in many ways; a relation holds where that is such as is asked for. It
     is told which objects stand in it to any that the parents have found, and whether it holds among those.
 
-    Words ask directly: each has a look of its own, as an object and as a relation, and heads choose among the words of
-    their routine.
+    Words ask directly: each has a look of its own, as an object and as a relation. What a routine does, and nothing
+    else, decides which of its words a head asks with: `to the left of` is the same of anything.
     """
 
     def __init__(
-        self, width: int, heads: int, numbers: int, hidden: int, vocabulary: int, words: int, parents: int = 2
+        self, width: int, heads: int, turns: int, numbers: int, hidden: int, vocabulary: int, words: int
     ) -> None:
         super().__init__()
-        self.heads, self.parents, shown, beside = heads, parents, hidden // 2, hidden // 4
+        self.heads, self.turns, shown, beside = heads, turns, hidden // 2, hidden // 4
         known = beside + KINDS
         self.objects = Objects(hidden, hidden, Essence(numbers, hidden, hidden))
         self.stand, self.both = nn.Linear(PAIR, beside), nn.Linear(hidden, 2 * beside, bias=False)
         self.alike = nn.Linear(hidden, KINDS * ALIKE)
-        self.shown, self.asked = nn.Linear(hidden, shown), mlp(width, hidden, heads * shown)
-        self.related = mlp(width, hidden, RELATIONS * (known + 2))
-        self.word, self.which = nn.Embedding(vocabulary, shown + known, padding_idx=0), nn.Linear(width, words * heads)
-        self.whose = nn.Linear(width, words * RELATIONS)
-        self.any = nn.Linear(width, heads)
-        self.stands, self.wanted = nn.Linear(parents + RELATIONS, beside), nn.Linear(width, parents + RELATIONS)
-        self.context, self.score = nn.Linear(width, beside), nn.Linear(beside, heads)
+        self.shown, self.word = nn.Linear(hidden, shown), nn.Embedding(vocabulary, shown + 1 + known + 2, padding_idx=0)
+        self.parts = (heads * words, RELATIONS * words, RELATIONS * words, PARENTS + RELATIONS, beside)
+        self.operation = nn.Embedding(vocabulary, turns * sum(self.parts), padding_idx=0)
+        self.stands, self.score = nn.Linear(PARENTS + RELATIONS, beside), nn.Linear(beside, heads)
         self.value, self.gate = nn.Linear(hidden, hidden), nn.Linear(width, hidden)
         self.differ = nn.Linear(width, hidden)
         self.join = nn.Linear(2 * hidden + 2 * heads + 2 * RELATIONS, width)
@@ -250,8 +263,12 @@ class PairReader(nn.Module):
         self.code: Tensor
         self.register_buffer("code", nn.functional.normalize(sinusoids(MOST_OBJECTS, width)), persistent=False)
         nn.init.eye_(self.row.weight)
+        self.loud: Tensor
+        self.register_buffer("loud", torch.tensor([LOOK] * (shown + 1) + [RELATION] * known + [LOOK, TURN]), False)
+        with torch.no_grad():
+            self.word.weight.mul_(QUIET / self.loud)
+            self.operation.weight.mul_(FREE)
         nn.init.ones_(self.gate.bias)
-        nn.init.ones_(self.wanted.bias)
         nn.init.constant_(self.score.bias, 2.0)
 
     def look(self, pictures: Pictures) -> Scene:
@@ -259,7 +276,7 @@ class PairReader(nn.Module):
         one, other = self.both(objects).chunk(2, dim=2)
         stand = nn.functional.gelu(self.stand(_stand(pictures.boxes)) + one[:, :, None] + other[:, None])
         looks = nn.functional.normalize(self.alike(objects).unflatten(2, (KINDS, ALIKE)), dim=3)
-        alike = LOUD * torch.einsum("pikd,pjkd->pijk", looks, looks)
+        alike = LIKELY * torch.einsum("pikd,pjkd->pijk", looks, looks)
         pairs = torch.cat([stand, alike], dim=3).flatten(1, 2)
         return Scene(self.shown(objects), pictures.exists, self.value(objects), pairs)
 
@@ -268,28 +285,30 @@ class PairReader(nn.Module):
         batch, rows, parents, _ = heard.shape
         found = self.point(heard.flatten(1, 2), scene)[..., :-1].sigmoid().view(batch, rows, parents, -1)
         found = found * allowed[..., None]
-        if parents > self.parents:  # without structure every other routine is heard, as one
+        if parents > PARENTS:  # without structure every other routine is heard, as one
             found, parents = found.sum(dim=2, keepdim=True) / allowed.sum(dim=2)[:, :, None, None].clamp(min=1), 1
-        found = nn.functional.pad(found, (0, 0, 0, self.parents - parents))
-        return Seen(scene, found, _spread(found.sum(dim=2), scene), self.word(said.long()))
+        found = nn.functional.pad(found, (0, 0, 0, PARENTS - parents))
+        operation = self.operation(said[..., :FIRST_ARGUMENT].long()).sum(dim=2)
+        return Seen(scene, found, _spread(found.sum(dim=2), scene), operation, self.word(said.long()) * self.loud)
 
     def forward(self, query: Tensor, seen: Seen, number: int, watch: Watch | None = None) -> Tensor:
         scene, found = seen.scene, seen.found
         assert found is not None
         assert seen.spread is not None
+        assert seen.operation is not None
         assert seen.words is not None
         assert scene.values is not None
         assert scene.places is not None
         shown = scene.objects.shape[2]
-        looks, relations = seen.words[..., :shown], seen.words[..., shown:]
-        asked = self.asked(query).unflatten(2, (self.heads, -1))
-        asked = asked + self.which(query).unflatten(2, (self.heads, -1)) @ looks
-        such = scene.places.times(asked.flatten(1, 2), scene.objects.transpose(1, 2)) * asked.shape[3] ** -0.5
+        looks, relations = seen.words[..., : shown + 1], seen.words[..., shown + 1 :]
+        plan = torch.split(seen.operation.chunk(self.turns, dim=2)[number], self.parts, dim=2)
+        asked, least = torch.split((EVEN + plan[0]).unflatten(2, (self.heads, -1)) @ looks, [shown, 1], dim=3)
+        such = scene.places.times(asked.flatten(1, 2), scene.objects.transpose(1, 2)) * shown**-0.5
         such = such.view(*asked.shape[:3], -1)
-        reached, among = self._relate(query, found, scene, relations)
-        stands = torch.cat([found, reached], dim=2).transpose(2, 3) * self.wanted(query)[:, :, None]
-        so = self.score(nn.functional.gelu(self.stands(stands) + self.context(query)[:, :, None])).transpose(2, 3)
-        picked = _only(such + self.any(query)[..., None], scene).sigmoid() * so.sigmoid()
+        reached, among = self._relate(plan[1], plan[2], found, scene, relations)
+        stands = torch.cat([found, reached], dim=2).transpose(2, 3) * (1 + plan[3])[:, :, None]
+        so = self.score(nn.functional.gelu(self.stands(stands) + plan[4][:, :, None])).transpose(2, 3)
+        picked = _only(_soft(such + least), scene).sigmoid() * _soft(so).sigmoid()
         if watch is not None:
             watch[f"objects {number}"] = picked.detach()
         total = picked.sum(dim=3)
@@ -301,22 +320,25 @@ class PairReader(nn.Module):
         result: Tensor = self.join(told) + self.mark * marked
         return result
 
-    def _relate(self, query: Tensor, found: Tensor, scene: Scene, words: Tensor) -> tuple[Tensor, Tensor]:
+    def _relate(
+        self, whose: Tensor, turning: Tensor, found: Tensor, scene: Scene, words: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Which objects (batch, rows, RELATIONS, objects) stand in each relation to any found one; and whether it
         fails between any two found ones, and holds between any two of different parents (batch, rows, 2 *
-        RELATIONS)."""
+        RELATIONS). A word can turn a relation round (as `object` does), and another word can turn it back."""
         assert scene.places is not None
         assert scene.pairs is not None
         batch, rows, _, objects = found.shape
         if not bool(found.any()):  # nothing to stand in a relation to: routines without parents, as `select`
             return found.new_zeros(batch, rows, RELATIONS, objects), found.new_zeros(batch, rows, 2 * RELATIONS)
-        asked = self.related(query).unflatten(2, (RELATIONS, -1))
-        asked, least, turned = torch.split(asked, [words.shape[3], 1, 1], dim=3)
-        asked = asked + self.whose(query).unflatten(2, (RELATIONS, -1)) @ words
-        fits = EAGER * scene.places.times(asked.flatten(1, 2), scene.pairs.transpose(1, 2))
+        asked = (EVEN + whose).unflatten(2, (RELATIONS, -1)) @ words
+        asked, least, _ = torch.split(asked, [asked.shape[3] - 2, 1, 1], dim=3)
+        fits = scene.places.times(asked.flatten(1, 2), scene.pairs.transpose(1, 2)) * asked.shape[3] ** -0.5
         fits = fits.view(batch, rows, RELATIONS, objects, objects) + least[..., None]
-        share = turned[..., None].sigmoid()
-        holds = (share * fits + (1 - share) * fits.transpose(3, 4)).sigmoid()
+        back = (1 - (1 + words[..., -1]).tanh()) * (words[..., -1] != 0)
+        ahead = (1 - back[:, :, None] * (2 + turning.unflatten(2, (RELATIONS, -1))).sigmoid()).prod(dim=3)
+        share = (1 + ahead[..., None, None]) / 2
+        holds = _soft(share * fits + (1 - share) * fits.transpose(3, 4)).sigmoid()
         every = found.amax(dim=2)[:, :, None, :, None]
         from_any = every * holds
         reached = from_any.amax(dim=3)
@@ -329,6 +351,11 @@ class PairReader(nn.Module):
         """(batch, rows, objects + 1) scores of the objects that rows mean, the last one for none."""
         scores = self.row(rows) @ self.code[: scene.exists.shape[1]].T + self.least
         return torch.cat([_only(scores, scene), self.none(rows)], dim=2)
+
+
+def _soft(logits: Tensor) -> Tensor:
+    """Between -SOFT and SOFT, and never quite flat."""
+    return logits * (1 + (logits / SOFT).square()).rsqrt()
 
 
 def _own(scene: Scene) -> Tensor:
