@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from program_guided.cli.evaluate import PAPER_UNSEEN
+from program_guided.cli.evaluate_visual import PAPER as PAPER_VISUAL
 
 ROOT = Path(__file__).parent.parent
 SPLITS = ("test", "longer", "complex")
@@ -150,6 +151,44 @@ def test_readme_shows_the_speed_of_learning():
         assert f"| {name} | {speeds[name]:,.0f} | {shown} |" in README
     for peer in next(iter(ratios.values())):
         assert f"({speeds[peer]:,.0f})" in README
+
+
+def visual_rows():
+    means = results("visual.json")["means"]
+    assert [mean["split"] for mean in means] == ["test"] * len(means)
+    for mean in means:
+        kept = [f"{mean[name]:.1f}" for name in ("accuracy", "binary", "open", "consistency")]
+        paper = f"{PAPER_VISUAL[mean['model']]:.1f}" if mean["model"] in PAPER_VISUAL else ""
+        seeds = f", mean of {len(mean['seeds'])} seeds" if len(mean["seeds"]) > 1 else ""
+        yield f"| {mean['model']}{seeds} | {' | '.join(kept)} | {paper} |"
+
+
+def test_readme_shows_what_is_answered_about_pictures():
+    rows = list(visual_rows())
+    assert len(rows) == 5, "four models and the oracle"
+    for row in rows:
+        assert row in README
+    minutes = max(each["training"].get("minutes", 0) for each in results("visual.json")["agents"].values())
+    assert f"in at most {minutes:.0f} minutes" in README
+
+
+def test_readme_shows_real_pictures():
+    figures = results("real_pictures.json")
+    for name, told in (("picture", "with its picture"), ("blind", "without"), ("shuffled", "with a wrong one")):
+        assert f"| {told} | {figures['accuracy'][name]:.1f} |" in README
+    for name in ("blind", "shuffled"):
+        found = figures["differences"][f"picture - {name}"]
+        assert f"{found['points']:+.1f} ({found['low']:+.1f} to {found['high']:+.1f})" in README
+    assert figures["note"] in " ".join(README.split())
+
+
+def test_readme_shows_the_speed_of_reasoning():
+    figures = results("bench_visual.json")
+    ratio = figures["times_faster"]["carried out, one program at a time"]
+    assert f"{ratio:.1f}x as fast" in README
+    index = figures["index"]
+    assert f"{index['seconds']:.0f} seconds" in README
+    assert f"{index['read_per_second'] / 1e3:.0f} thousand questions a second" in README
 
 
 def test_readme_shows_how_it_generalises():

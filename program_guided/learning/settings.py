@@ -251,9 +251,9 @@ class A2CSettings(RewardSettings):
 class VisualSettings(Settings):
     """How visual reasoning is learned."""
 
-    steps: int = 8_000
+    steps: int = 3_000
     """Updates of the weights."""
-    questions: int = 256
+    questions: int = 128
     """Questions of each update, in all processes together."""
     together: int = 8
     """So many questions of a picture are asked in one update."""
@@ -310,7 +310,7 @@ RECIPES: Mapping[tuple[str, str, str], Settings] = {
     ("minecraft", "progress", "paper"): A2CSettings(),
     ("visual", "dense", "plus"): VisualSettings(),
     ("visual", "partial", "plus"): VisualSettings(),
-    ("visual", "dense", "paper"): VisualSettings(rate=1e-4, decay=0.01, dropout=0.0),
-    ("visual", "partial", "paper"): VisualSettings(rate=1e-4, decay=0.01, dropout=0.0),
+    ("visual", "dense", "paper"): VisualSettings(questions=256, rate=1e-4, decay=0.01, dropout=0.0),
+    ("visual", "partial", "paper"): VisualSettings(questions=256, rate=1e-4, decay=0.01, dropout=0.0),
 }
 """By task, target and model."""

@@ -180,7 +180,7 @@ class Seen:
     spread: Tensor | None = None
     """(batch, rows, width) how different the objects are that the parents have found"""
     operation: Tensor | None = None
-    """(batch, rows, width) what routines do"""
+    """(batch, rows, turns, width) what routines do"""
     words: Tensor | None = None
     """(batch, rows, L, width) what the words of routines look like, as objects and as relations"""
 
@@ -288,7 +288,7 @@ class PairReader(nn.Module):
         if parents > PARENTS:  # without structure every other routine is heard, as one
             found, parents = found.sum(dim=2, keepdim=True) / allowed.sum(dim=2)[:, :, None, None].clamp(min=1), 1
         found = nn.functional.pad(found, (0, 0, 0, PARENTS - parents))
-        operation = self.operation(said[..., :FIRST_ARGUMENT].long()).sum(dim=2)
+        operation = _each(self.operation(said[..., :FIRST_ARGUMENT].long()).sum(dim=2), self.turns)
         return Seen(scene, found, _spread(found.sum(dim=2), scene), operation, self.word(said.long()) * self.loud)
 
     def forward(self, query: Tensor, seen: Seen, number: int, watch: Watch | None = None) -> Tensor:
@@ -301,8 +301,8 @@ class PairReader(nn.Module):
         assert scene.places is not None
         shown = scene.objects.shape[2]
         looks, relations = seen.words[..., : shown + 1], seen.words[..., shown + 1 :]
-        plan = torch.split(seen.operation.chunk(self.turns, dim=2)[number], self.parts, dim=2)
-        asked, least = torch.split((EVEN + plan[0]).unflatten(2, (self.heads, -1)) @ looks, [shown, 1], dim=3)
+        plan = seen.operation[:, :, number].split_with_sizes(self.parts, dim=2)
+        asked, least = torch.split(_each(EVEN + plan[0], self.heads) @ looks, [shown, 1], dim=3)
         such = scene.places.times(asked.flatten(1, 2), scene.objects.transpose(1, 2)) * shown**-0.5
         such = such.view(*asked.shape[:3], -1)
         reached, among = self._relate(plan[1], plan[2], found, scene, relations)
@@ -331,12 +331,12 @@ class PairReader(nn.Module):
         batch, rows, _, objects = found.shape
         if not bool(found.any()):  # nothing to stand in a relation to: routines without parents, as `select`
             return found.new_zeros(batch, rows, RELATIONS, objects), found.new_zeros(batch, rows, 2 * RELATIONS)
-        asked = (EVEN + whose).unflatten(2, (RELATIONS, -1)) @ words
+        asked = _each(EVEN + whose, RELATIONS) @ words
         asked, least, _ = torch.split(asked, [asked.shape[3] - 2, 1, 1], dim=3)
         fits = scene.places.times(asked.flatten(1, 2), scene.pairs.transpose(1, 2)) * asked.shape[3] ** -0.5
         fits = fits.view(batch, rows, RELATIONS, objects, objects) + least[..., None]
         back = (1 - (1 + words[..., -1]).tanh()) * (words[..., -1] != 0)
-        ahead = (1 - back[:, :, None] * (2 + turning.unflatten(2, (RELATIONS, -1))).sigmoid()).prod(dim=3)
+        ahead = (1 - back[:, :, None] * (2 + _each(turning, RELATIONS)).sigmoid()).prod(dim=3)
         share = (1 + ahead[..., None, None]) / 2
         holds = _soft(share * fits + (1 - share) * fits.transpose(3, 4)).sigmoid()
         every = found.amax(dim=2)[:, :, None, :, None]
@@ -351,6 +351,11 @@ class PairReader(nn.Module):
         """(batch, rows, objects + 1) scores of the objects that rows mean, the last one for none."""
         scores = self.row(rows) @ self.code[: scene.exists.shape[1]].T + self.least
         return torch.cat([_only(scores, scene), self.none(rows)], dim=2)
+
+
+def _each(rows: Tensor, count: int) -> Tensor:
+    """(batch, rows, count, ...)"""
+    return rows.view(*rows.shape[:2], count, -1)
 
 
 def _soft(logits: Tensor) -> Tensor:
