@@ -25,7 +25,7 @@ from program_guided.language.syntax import Call, Program
 from program_guided.learning.reasoning import RESULTS, Programs
 from program_guided.models.objects import Pictures
 from program_guided.tasks.visual.assembly import UNKNOWN_WORD
-from program_guided.tasks.visual.domain import DOMAIN, routine_words
+from program_guided.tasks.visual.domain import COMPARATIVES, DOMAIN, ROWS, routine_words
 from program_guided.tasks.visual.features import Detected, ObjectFeatures
 from program_guided.tasks.visual.index import WIDTH, Index
 from program_guided.tasks.visual.oracle import execute
@@ -40,6 +40,9 @@ WORDS = 8
 """L of the paper; a routine has at most `WIDTH` words here."""
 TRUTHS = {"no": 0, "yes": 1}
 """What a Boolean is called as an answer."""
+_FAMILIES = [(row.family, row.category in COMPARATIVES) for row in (ROWS[each.name] for each in DOMAIN.operations)]
+KINDS = np.array([_FAMILIES.index(each) for each in _FAMILIES])
+"""Kind of question, by the last operation: its family, comparatives apart."""
 TYPES = np.array([*(RESULTS.index(operation.output) for operation in DOMAIN.operations), -1])
 """Result type of every operation, -1 of none."""
 MOST_KEPT = 2_000_000_000
@@ -132,6 +135,13 @@ class Questions:
         order = np.argsort(images, kind="stable")
         starts = np.flatnonzero(np.diff(images[order], prepend=-1))
         return order, np.append(starts, len(order))
+
+    @cached_property
+    def rarity(self) -> NDArray[np.float64]:
+        """How much more often each question should be asked than it is there: the rarer its kind, the more."""
+        columns = self.set.columns
+        kinds = KINDS[np.asarray(columns["operation"])[np.asarray(columns["routine"][1:]) - 1]]
+        return np.sqrt(1 / np.bincount(kinds)[kinds])
 
     def examples(self, numbers: NDArray[np.int64], dense: bool = True) -> Examples:
         """Some questions; with `dense` also what the oracle knows of their routines."""

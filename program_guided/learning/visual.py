@@ -76,6 +76,7 @@ class VisualTraining(Learner[VisualSettings]):
         self._data, self._dense = data, dense
         self._count = settings.questions // share[1]
         self._numpy = np.random.default_rng(self.own_seed)
+        self._chances = np.append(0, np.cumsum(data.rarity[data.by_picture[0]]))
 
     def step(self) -> float:
         examples = self._data.examples(self._draw(), self._dense)
@@ -97,13 +98,13 @@ class VisualTraining(Learner[VisualSettings]):
         return replace(pictures, features=pictures.features * kept / (1 - share))
 
     def _draw(self) -> np.ndarray:
-        """Questions of random pictures."""
+        """Questions of random pictures, rare ones more often."""
         order, starts = self._data.by_picture
         together = self.settings.together
         pictures = self._numpy.integers(0, len(starts) - 1, -(-self._count // together))
-        low, high = starts[pictures], starts[pictures + 1]
-        at = low[:, None] + (self._numpy.random((len(pictures), together)) * (high - low)[:, None]).astype(np.int64)
-        return order[at.ravel()[: self._count]]
+        low, high = (self._chances[starts[pictures + more]][:, None] for more in (0, 1))
+        at = np.searchsorted(self._chances, low + self._numpy.random((len(pictures), together)) * (high - low), "right")
+        return order[np.minimum(at.ravel() - 1, len(order) - 1)[: self._count]]
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors, numbers = super().state()

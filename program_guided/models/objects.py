@@ -183,6 +183,8 @@ class Seen:
     """(batch, rows, turns, width) what routines do"""
     words: Tensor | None = None
     """(batch, rows, L, width) what the words of routines look like, as objects and as relations"""
+    ahead: Tensor | None = None
+    """(batch, rows, 1) 1 for relations as they are, -1 for relations turned round"""
 
 
 class ObjectReader(nn.Module):
@@ -236,7 +238,8 @@ class PairReader(nn.Module):
 
     `RELATIONS` relations are asked for at once. What is known of a pair of objects is how their boxes stand to each
     other, what both are, and how alike they are in many ways; a relation holds where that is such as is asked for. It
-    is told which objects stand in it to any that the parents have found, and whether it holds among those.
+    is told which objects stand in it to any that the parents have found, and whether it holds among those. Words
+    can turn relations round.
 
     Words ask directly: each has a look of its own, as an object and as a relation. What a routine does, and nothing
     else, decides which of its words a head asks with: `to the left of` is the same of anything.
@@ -251,8 +254,9 @@ class PairReader(nn.Module):
         self.objects = Objects(hidden, hidden, Essence(numbers, hidden, hidden))
         self.stand, self.both = nn.Linear(PAIR, beside), nn.Linear(hidden, 2 * beside, bias=False)
         self.alike = nn.Linear(hidden, KINDS * ALIKE)
-        self.shown, self.word = nn.Linear(hidden, shown), nn.Embedding(vocabulary, shown + 1 + known + 2, padding_idx=0)
-        self.parts = (heads * words, RELATIONS * words, RELATIONS * words, PARENTS + RELATIONS, beside)
+        self.shown, self.word = nn.Linear(hidden, shown), nn.Embedding(vocabulary, shown + 1 + known + 1, padding_idx=0)
+        self.turned = nn.Embedding(vocabulary, 1, padding_idx=0)
+        self.parts = (heads * words, RELATIONS * words, PARENTS + RELATIONS, beside)
         self.operation = nn.Embedding(vocabulary, turns * sum(self.parts), padding_idx=0)
         self.stands, self.score = nn.Linear(PARENTS + RELATIONS, beside), nn.Linear(beside, heads)
         self.value, self.gate = nn.Linear(hidden, hidden), nn.Linear(width, hidden)
@@ -264,10 +268,11 @@ class PairReader(nn.Module):
         self.register_buffer("code", nn.functional.normalize(sinusoids(MOST_OBJECTS, width)), persistent=False)
         nn.init.eye_(self.row.weight)
         self.loud: Tensor
-        self.register_buffer("loud", torch.tensor([LOOK] * (shown + 1) + [RELATION] * known + [LOOK, TURN]), False)
+        self.register_buffer("loud", torch.tensor([LOOK] * (shown + 1) + [RELATION] * known + [LOOK]), False)
         with torch.no_grad():
             self.word.weight.mul_(QUIET / self.loud)
             self.operation.weight.mul_(FREE)
+            self.turned.weight.mul_(QUIET / TURN)
         nn.init.ones_(self.gate.bias)
         nn.init.constant_(self.score.bias, 2.0)
 
@@ -289,7 +294,10 @@ class PairReader(nn.Module):
             found, parents = found.sum(dim=2, keepdim=True) / allowed.sum(dim=2)[:, :, None, None].clamp(min=1), 1
         found = nn.functional.pad(found, (0, 0, 0, PARENTS - parents))
         operation = _each(self.operation(said[..., :FIRST_ARGUMENT].long()).sum(dim=2), self.turns)
-        return Seen(scene, found, _spread(found.sum(dim=2), scene), operation, self.word(said.long()) * self.loud)
+        turned = 1 - (1 + TURN * self.turned(said.long())[..., 0]).tanh()
+        ahead = (1 - turned * (said != 0)).prod(dim=2, keepdim=True)
+        words = self.word(said.long()) * self.loud
+        return Seen(scene, found, _spread(found.sum(dim=2), scene), operation, words, ahead)
 
     def forward(self, query: Tensor, seen: Seen, number: int, watch: Watch | None = None) -> Tensor:
         scene, found = seen.scene, seen.found
@@ -305,9 +313,9 @@ class PairReader(nn.Module):
         asked, least = torch.split(_each(EVEN + plan[0], self.heads) @ looks, [shown, 1], dim=3)
         such = scene.places.times(asked.flatten(1, 2), scene.objects.transpose(1, 2)) * shown**-0.5
         such = such.view(*asked.shape[:3], -1)
-        reached, among = self._relate(plan[1], plan[2], found, scene, relations)
-        stands = torch.cat([found, reached], dim=2).transpose(2, 3) * (1 + plan[3])[:, :, None]
-        so = self.score(nn.functional.gelu(self.stands(stands) + plan[4][:, :, None])).transpose(2, 3)
+        reached, among = self._relate(_each(EVEN + plan[1], RELATIONS) @ relations, seen)
+        stands = torch.cat([found, reached], dim=2).transpose(2, 3) * (1 + plan[2])[:, :, None]
+        so = self.score(nn.functional.gelu(self.stands(stands) + plan[3][:, :, None])).transpose(2, 3)
         picked = _only(_soft(such + least), scene).sigmoid() * _soft(so).sigmoid()
         if watch is not None:
             watch[f"objects {number}"] = picked.detach()
@@ -320,24 +328,22 @@ class PairReader(nn.Module):
         result: Tensor = self.join(told) + self.mark * marked
         return result
 
-    def _relate(
-        self, whose: Tensor, turning: Tensor, found: Tensor, scene: Scene, words: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def _relate(self, asked: Tensor, seen: Seen) -> tuple[Tensor, Tensor]:
         """Which objects (batch, rows, RELATIONS, objects) stand in each relation to any found one; and whether it
         fails between any two found ones, and holds between any two of different parents (batch, rows, 2 *
-        RELATIONS). A word can turn a relation round (as `object` does), and another word can turn it back."""
+        RELATIONS)."""
+        scene, found = seen.scene, seen.found
+        assert found is not None
+        assert seen.ahead is not None
         assert scene.places is not None
         assert scene.pairs is not None
         batch, rows, _, objects = found.shape
         if not bool(found.any()):  # nothing to stand in a relation to: routines without parents, as `select`
             return found.new_zeros(batch, rows, RELATIONS, objects), found.new_zeros(batch, rows, 2 * RELATIONS)
-        asked = _each(EVEN + whose, RELATIONS) @ words
-        asked, least, _ = torch.split(asked, [asked.shape[3] - 2, 1, 1], dim=3)
+        asked, least = torch.split(asked, [asked.shape[3] - 1, 1], dim=3)
         fits = scene.places.times(asked.flatten(1, 2), scene.pairs.transpose(1, 2)) * asked.shape[3] ** -0.5
         fits = fits.view(batch, rows, RELATIONS, objects, objects) + least[..., None]
-        back = (1 - (1 + words[..., -1]).tanh()) * (words[..., -1] != 0)
-        ahead = (1 - back[:, :, None] * (2 + _each(turning, RELATIONS)).sigmoid()).prod(dim=3)
-        share = (1 + ahead[..., None, None]) / 2
+        share = (1 + seen.ahead[..., None, None]) / 2
         holds = _soft(share * fits + (1 - share) * fits.transpose(3, 4)).sigmoid()
         every = found.amax(dim=2)[:, :, None, :, None]
         from_any = every * holds
