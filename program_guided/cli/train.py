@@ -72,7 +72,8 @@ class Train:
     """minecraft, plus: words that name things are told apart by what they name alone, so that unheard ones work too;
     left out, only if it learns from reward."""
     blocks: OptionalNumber = None
-    """Stacked blocks (paper), or how often the specification is read (plus); left out, 2."""
+    """Stacked blocks (paper), or how often the specification is read (plus); left out, 2, for plus on
+    pictures 1."""
     parts: tyro.conf.OmitArgPrefixes[Parts] = field(default_factory=Parts)
     settings: tyro.conf.OmitArgPrefixes[Settings] = RECIPES["minecraft", "dense", "plus"]
 

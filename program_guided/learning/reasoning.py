@@ -34,7 +34,7 @@ def visual_config(
     word_width = word_width or {"paper": 256, "plus": 16}[form]
     hidden = words * word_width if form == "paper" else 256
     sizes: dict[str, Any] = {"vocabulary": vocabulary, "words": words, "word_width": word_width, "hidden": hidden}
-    sizes["heads"] = 8 if form == "paper" else 4
+    sizes |= {"heads": 8} if form == "paper" else {"heads": 4, "blocks": 1}
     return ExecutorConfig(form=form, results=results, **(sizes | settings))
 
 

@@ -36,9 +36,9 @@ LIKELY = 3.0
 """How much louder it is said how alike two objects are, than how they stand to each other."""
 SOFT = 5.0
 """No logit is larger: a probability that is all but 1, wrongly, would learn no more."""
-LOOK, RELATION, TURN = 8.0, 4.0, 8.0
-"""What words look like, as objects and as relations, and whether they turn relations round, is learned so much faster:
-a word is said in few questions."""
+LOOK, RELATION, TURN, PLAN = 8.0, 4.0, 8.0, 4.0
+"""What words look like, as objects and as relations, whether they turn relations round, and what operations do with them
+is learned so much faster: a word is said in few questions."""
 QUIET = 0.16
 """Size of all that at the beginning."""
 FREE = 0.3
@@ -271,7 +271,7 @@ class PairReader(nn.Module):
         self.register_buffer("loud", torch.tensor([LOOK] * (shown + 1) + [RELATION] * known + [LOOK]), False)
         with torch.no_grad():
             self.word.weight.mul_(QUIET / self.loud)
-            self.operation.weight.mul_(FREE)
+            self.operation.weight.mul_(FREE / PLAN)
             self.turned.weight.mul_(QUIET / TURN)
         nn.init.ones_(self.gate.bias)
         nn.init.constant_(self.score.bias, 2.0)
@@ -293,7 +293,7 @@ class PairReader(nn.Module):
         if parents > PARENTS:  # without structure every other routine is heard, as one
             found, parents = found.sum(dim=2, keepdim=True) / allowed.sum(dim=2)[:, :, None, None].clamp(min=1), 1
         found = nn.functional.pad(found, (0, 0, 0, PARENTS - parents))
-        operation = _each(self.operation(said[..., :FIRST_ARGUMENT].long()).sum(dim=2), self.turns)
+        operation = _each(PLAN * self.operation(said[..., :FIRST_ARGUMENT].long()).sum(dim=2), self.turns)
         turned = 1 - (1 + TURN * self.turned(said.long())[..., 0]).tanh()
         ahead = (1 - turned * (said != 0)).prod(dim=2, keepdim=True)
         words = self.word(said.long()) * self.loud
