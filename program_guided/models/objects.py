@@ -37,8 +37,8 @@ LIKELY = 3.0
 SOFT = 5.0
 """No logit is larger: a probability that is all but 1, wrongly, would learn no more."""
 LOOK, RELATION, TURN, PLAN = 8.0, 4.0, 8.0, 4.0
-"""What words look like, as objects and as relations, whether they turn relations round, and what operations do with them
-is learned so much faster: a word is said in few questions."""
+"""What words look like, as objects and as relations, whether they turn relations round, and what operations do with
+them is learned so much faster: a word is said in few questions."""
 QUIET = 0.16
 """Size of all that at the beginning."""
 FREE = 0.3
