@@ -238,8 +238,9 @@ class PairReader(nn.Module):
 
     `RELATIONS` relations are asked for at once. What is known of a pair of objects is how their boxes stand to each
     other, what both are, and how alike they are in many ways; a relation holds where that is such as is asked for. It
-    is told which objects stand in it to any that the parents have found, and whether it holds among those. Words
-    can turn relations round.
+    is told which objects stand in it to any that the parents have found, and whether it holds among those. They
+    are turned round by the words of the operation and by the last one, the role; if any word could do that, `left` would
+    be learned as `right` turned round, and roles as relations, which is harder.
 
     Words ask directly: each has a look of its own, as an object and as a relation. What a routine does, and nothing
     else, decides which of its words a head asks with: `to the left of` is the same of anything.
@@ -272,7 +273,7 @@ class PairReader(nn.Module):
         with torch.no_grad():
             self.word.weight.mul_(QUIET / self.loud)
             self.operation.weight.mul_(FREE / PLAN)
-            self.turned.weight.mul_(QUIET / TURN)
+            self.turned.weight.mul_(1 / TURN)
         nn.init.ones_(self.gate.bias)
         nn.init.constant_(self.score.bias, 2.0)
 
@@ -294,8 +295,12 @@ class PairReader(nn.Module):
             found, parents = found.sum(dim=2, keepdim=True) / allowed.sum(dim=2)[:, :, None, None].clamp(min=1), 1
         found = nn.functional.pad(found, (0, 0, 0, PARENTS - parents))
         operation = _each(PLAN * self.operation(said[..., :FIRST_ARGUMENT].long()).sum(dim=2), self.turns)
-        turned = 1 - (1 + TURN * self.turned(said.long())[..., 0]).tanh()
-        ahead = (1 - turned * (said != 0)).prod(dim=2, keepdim=True)
+        place = torch.arange(said.shape[2], device=said.device)
+        last = (said != 0).cumsum(dim=2).argmax(dim=2, keepdim=True)  # the first of the largest
+        turning = (said != 0) & ((place < FIRST_ARGUMENT) | (place == last))
+        ahead = (
+            (1 + TURN * self.turned(said.long())[..., 0]).tanh().masked_fill(~turning, 1.0).prod(dim=2, keepdim=True)
+        )
         words = self.word(said.long()) * self.loud
         return Seen(scene, found, _spread(found.sum(dim=2), scene), operation, words, ahead)
 
