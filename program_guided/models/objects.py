@@ -238,9 +238,9 @@ class PairReader(nn.Module):
 
     `RELATIONS` relations are asked for at once. What is known of a pair of objects is how their boxes stand to each
     other, what both are, and how alike they are in many ways; a relation holds where that is such as is asked for. It
-    is told which objects stand in it to any that the parents have found, and whether it holds among those. They
-    are turned round by the words of the operation and by the last one, the role; if any word could do that, `left` would
-    be learned as `right` turned round, and roles as relations, which is harder.
+    is told which objects stand in it to any that the parents have found, and whether it holds among those.
+    Relations are turned round by the words of the operation and by the last word, the role; if any word could do that,
+    `left` might be learned as `right` turned round, and roles as relations, which is harder.
 
     Words ask directly: each has a look of its own, as an object and as a relation. What a routine does, and nothing
     else, decides which of its words a head asks with: `to the left of` is the same of anything.
