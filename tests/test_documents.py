@@ -172,16 +172,6 @@ def test_readme_shows_what_is_answered_about_pictures():
     assert f"in at most {minutes:.0f} minutes" in README
 
 
-def test_readme_shows_real_pictures():
-    figures = results("real_pictures.json")
-    for name, told in (("picture", "with its picture"), ("blind", "without"), ("shuffled", "with a wrong one")):
-        assert f"| {told} | {figures['accuracy'][name]:.1f} |" in README
-    for name in ("blind", "shuffled"):
-        found = figures["differences"][f"picture - {name}"]
-        assert f"{found['points']:+.1f} ({found['low']:+.1f} to {found['high']:+.1f})" in README
-    assert figures["note"] in " ".join(README.split())
-
-
 def test_readme_shows_the_speed_of_reasoning():
     figures = results("bench_visual.json")
     ratio = figures["times_faster"]["carried out, one program at a time"]
