@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,7 @@ from program_guided.cli.evaluate import Evaluate
 from program_guided.cli.run import Run
 from program_guided.cli.train import Train
 from program_guided.errors import DataError
+from program_guided.language.syntax import calls
 from program_guided.learning.outcomes import examine, outcomes_of
 from program_guided.learning.questions import NO_TARGET, Vocabulary, moved
 from program_guided.learning.reasoner import Reasoner
@@ -31,6 +34,7 @@ from program_guided.learning.visual_task import VisualData, VisualTask
 from program_guided.tasks.visual import building
 from program_guided.tasks.visual.building import write_world
 from program_guided.tasks.visual.detections import Detector
+from program_guided.tasks.visual.domain import COMPARATIVES, ROWS
 from program_guided.tasks.visual.indexing import make_index
 from program_guided.tasks.visual.release import read_questions
 
@@ -146,6 +150,23 @@ def test_partial_supervision_sees_the_answer_alone(world):
     losses = [reasoning_loss(model, scene, each, results, dense=False).item() for each in (examples, bare)]
     assert losses[0] == losses[1]
     assert reasoning_loss(model, scene, examples, results, dense=True).item() != losses[0]
+
+
+def test_rare_kinds_of_questions_are_asked_more_often(world):
+    data = VisualData(world).questions("train_balanced")
+    kinds = [(row.family, row.category in COMPARATIVES) for row in (last_row(question) for question in data.set)]
+    learner = VisualTask(world).learner(model_of(world), VisualSettings(questions=64, together=4), seed=0)
+    drawn = np.concatenate([learner._draw() for _ in range(400)])
+    there, asked = Counter(kinds), Counter(kinds[number] for number in drawn)
+    for one, other in pairwise(kind for kind, _ in there.most_common()):
+        ratio = (asked[other] / asked[one]) / (there[other] / there[one])
+        assert ratio == pytest.approx((there[one] / there[other]) ** 0.5, rel=0.35), (one, other)
+    images = np.asarray(data.set.columns["image"])[learner._draw()]
+    assert (images.reshape(-1, 4) == images[::4, None]).all(), "so many together are about one picture"
+
+
+def last_row(question):
+    return ROWS[list(calls(question.program.body))[-1].operation]
 
 
 def test_everything_a_model_is_shown_moves_to_its_device(world):
