@@ -172,18 +172,6 @@ def test_readme_shows_what_is_answered_about_pictures():
     assert f"in at most {minutes:.0f} minutes" in README
 
 
-def test_readme_shows_the_speed_of_reasoning():
-    figures = results("bench_visual.json")
-    text = " ".join(README.split())
-    ratios, steps, index = figures["times_faster"], figures["steps"]["one program at a time"], figures["index"]
-    assert f"{ratios['carried out, many programs at once']:.1f}x as fast as with one routine after another" in text
-    assert f"{ratios['carried out, one program at a time']:.1f}x one program at a time" in text
-    assert f"{steps['sequential'] / steps['parallel']:.1f}x fewer steps" in text
-    assert f"{figures['questions_per_second']['learned']:.0f} questions a second are learned from" in text
-    assert f"{index['seconds']:.0f} seconds with {index['peak_megabytes']:.0f} MB of memory" in text
-    assert f"{index['read_per_second'] / 1e3:.0f} thousand questions a second" in text
-
-
 def test_readme_shows_how_it_generalises():
     for name, key in (("sides_10", "test"), ("sides_12", "test"), ("tokens_200", "200 tokens")):
         completion = results(f"{name}.json")["agents"]["minecraft"]["splits"][key]["completion"]
