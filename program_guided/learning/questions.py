@@ -145,7 +145,7 @@ class Questions:
 
     def examples(self, numbers: NDArray[np.int64], dense: bool = True) -> Examples:
         """Some questions; with `dense` also what the oracle knows of their routines."""
-        batch = self.set.batch(numbers)
+        batch = self.set.batch(numbers, every_word=True)
         images, of = np.unique(batch.images, return_inverse=True)
         found = [self._detected(int(image)) for image in images]
         pictures = pictures_of(found)

@@ -199,8 +199,9 @@ class QuestionSet:
     def __iter__(self) -> Iterator[Question]:
         return (self.question(number) for number in range(len(self)))
 
-    def batch(self, numbers: ArrayLike) -> Batch:
-        """What a model reads of some questions, and their answers."""
+    def batch(self, numbers: ArrayLike, every_word: bool = False) -> Batch:
+        """What a model reads of some questions, and their answers; with `every_word` also words that train never
+        says, for a model that has learned elsewhere."""
         chosen = np.asarray(numbers, np.int64).reshape(-1)
         if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(self)):
             raise DataError(f"{self.name} has the questions 0 to {len(self) - 1:,}, not all that were asked for")
@@ -214,7 +215,8 @@ class QuestionSet:
         words = np.zeros((*inside.shape, WIDTH), np.int32)
         words[..., :2] = self.index._operation_words[operations]
         words[inside, 2] = np.where(self.columns["negated"][rows] != 0, self._not, NO_WORD)
-        words[inside, 3:] = self.index._shown_words[self.columns["words"][rows]]
+        said = self.columns["words"][rows]
+        words[inside, 3:] = said if every_word else self.index._shown_words[said]
         parents = np.full((*inside.shape, self.columns["parents"].shape[1]), NOTHING, np.int16)
         parents[inside] = self.columns["parents"][rows]
         answers, images = (self.columns[name][chosen].astype(np.int64) for name in ("answer", "image"))
