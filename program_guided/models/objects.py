@@ -40,7 +40,7 @@ LOOK, RELATION, TURN, PLAN = 8.0, 4.0, 8.0, 4.0
 """What words look like, as objects and as relations, whether they turn relations round, and what operations do with
 them is learned so much faster: a word is said in few questions."""
 QUIET = 0.16
-"""Size of all that at the beginning."""
+"""Size of the looks of words at the beginning."""
 FREE = 0.3
 """Size, at the beginning, of what makes operations ask with different words."""
 EVEN = 0.5
