@@ -339,6 +339,19 @@ def test_checkpoints_are_measured_by_the_release_s_measures(world, checkpoint, t
     data = VisualData(world).questions("test_balanced")
     again = examine(Reasoner.from_pretrained(checkpoint).model, data, np.arange(len(data)))
     assert again.accuracy == pytest.approx(found[0]["accuracy"]), "two ways to count"
+    more = ("evaluate", save, checkpoint, "--task", "visual", "--data", world, "--save", tmp_path / "more.json")
+    assert proto(*more).returncode == 0
+    kept = json.loads((tmp_path / "more.json").read_text())
+    assert kept["means"] == figures["means"], "what was saved stands beside what is measured"
+    assert kept["agents"]["oracle"]["measured"]["command"] == figures["command"]
+    assert "measured" not in kept["agents"][str(checkpoint)]
+    figures["agents"]["oracle"]["splits"]["test"]["questions"] += 1
+    save.write_text(json.dumps(figures))
+    told = proto(*more)
+    assert told.returncode == 1
+    assert "measure both on the same data" in told.stderr
+    save.write_text("{}")
+    assert "is no file that" in proto(*more).stderr
 
 
 def test_speed_is_measured(world, checkpoint, tmp_path):

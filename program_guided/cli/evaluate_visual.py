@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
@@ -13,7 +14,7 @@ from program_guided.cli.evaluate import SPLITS, Evaluate
 from program_guided.cli.output import print_json, progress_bars, save_json
 from program_guided.cli.visual_world import ready_world
 from program_guided.errors import DataError
-from program_guided.files import make_folder_of, renamed
+from program_guided.files import make_folder_of, read_json, renamed
 from program_guided.learning.outcomes import Examination, examine
 from program_guided.learning.questions import Questions
 from program_guided.learning.reasoner import Reasoner
@@ -37,6 +38,8 @@ MEASURES = ("accuracy", "binary", "open", "consistency", "plausibility", "validi
 KEPT = ("command", "commit", "machine", "target", "train", "data", "seed", "settings", "samples", "minutes", "curve")
 ORACLE = "oracle"
 """Executes programs on scene graphs instead of pictures."""
+SAVED = ".json"
+"""How the names of files end that `--save` wrote: what was measured then is shown beside what is measured now."""
 Answer = Callable[[Questions, np.ndarray, Callable[[int], None]], Examination]
 """Answers the questions of some numbers, and tells how many it has answered."""
 
@@ -50,13 +53,17 @@ def measure(options: Evaluate) -> int:
         if options.sheet.suffix.lower() != ".png":
             raise DataError(f"{options.sheet}: the file's name must end with .png")
         make_folder_of(options.sheet)
-    names = options.agent or ("visual",)
-    if options.sheet is not None and names[0] == ORACLE:
+    named = options.agent or ("visual",)
+    names = [name for name in named if not name.endswith(SAVED)]
+    if options.sheet is not None and (not names or names[0] == ORACLE):
         raise DataError("--sheet draws how a checkpoint reasons: name one first")
+    figures: dict[str, Any] = {"task": "visual", "agents": {}}
+    for name in named:
+        if name.endswith(SAVED):
+            figures["agents"] |= _saved(Path(name), splits)
     reasoners = {name: None if name == ORACLE else Reasoner.from_pretrained(name) for name in names}
     data = VisualData(options.data or ready_world(only_test=tuple(splits) == ("test",)), options.features)
     sets = {split: _sets(data, split) for split in splits}
-    figures: dict[str, Any] = {"task": "visual", "agents": {}}
     with progress_bars() as progress:
         for name, reasoner in reasoners.items():
             found = {}
@@ -64,12 +71,12 @@ def measure(options: Evaluate) -> int:
                 bar = progress.add_task(f"{name} on {split}")
                 found[split] = _measured(reasoner, data, balanced, every, progress, bar)
             figures["agents"][name] = {"training": _training(reasoner) if reasoner else {}, "splits": found}
+    _check_alike(figures["agents"])
     figures["means"] = _means(figures["agents"])
     if options.save is not None:
         save_json(figures, options.save)
-    first = reasoners[names[0]]
-    if options.sheet is not None and first is not None:
-        _draw(options, first, data, sets[splits[0]][0])
+    if options.sheet is not None:
+        _draw(options, reasoners[names[0]], data, sets[splits[0]][0])
     if options.json:
         print_json(figures)
         return 0
@@ -78,6 +85,30 @@ def measure(options: Evaluate) -> int:
     if written:
         print("wrote", " and ".join(written))
     return 0
+
+
+def _saved(path: Path, splits: Sequence[str]) -> dict[str, Any]:
+    """Agents that were measured before, each with the command that did it."""
+    figures = read_json(path)
+    if not isinstance(figures, dict) or figures.get("task") != "visual":
+        raise DataError(f"{path}: is no file that 'proto evaluate --task visual --save' wrote")
+    for name, agent in figures["agents"].items():
+        if set(agent["splits"]) != set(splits):
+            raise DataError(f"{path}: {name} was measured on {', '.join(agent['splits'])}, not {', '.join(splits)}")
+    measured = {key: figures.get(key) for key in ("command", "commit")}
+    return {name: {"measured": measured} | agent for name, agent in figures["agents"].items()}
+
+
+def _check_alike(agents: Mapping[str, Any]) -> None:
+    """Only what was asked the same number of questions is shown together."""
+    (first, known), *others = agents.items()
+    for name, agent in others:
+        for split, scores in agent["splits"].items():
+            if scores["questions"] != known["splits"][split]["questions"]:
+                raise DataError(
+                    f"{name} was asked {scores['questions']:,} questions of {split}, "
+                    f"{first} {known['splits'][split]['questions']:,}: measure both on the same data"
+                )
 
 
 def _sets(data: VisualData, split: str) -> tuple[str, str]:
@@ -170,8 +201,10 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
-def _draw(options: Evaluate, reasoner: Reasoner, data: VisualData, name: str) -> None:
+def _draw(options: Evaluate, reasoner: Reasoner | None, data: VisualData, name: str) -> None:
     """Questions from all over a set."""
+    assert options.sheet is not None
+    assert reasoner is not None
     asked = data.index.questions(name)
     pictures = []
     for number in np.linspace(0, len(asked) - 1, min(options.shown, len(asked))).round().astype(int).tolist():
@@ -179,7 +212,6 @@ def _draw(options: Evaluate, reasoner: Reasoner, data: VisualData, name: str) ->
         detected = data.features.read(question.image_id)
         reasoning = reasoner.reason(question.program, data.index.scene(question.image_id), detected)
         pictures.append(reasoning.picture(f"{question.text}  {reasoning.answer} ({question.answer})"))
-    assert options.sheet is not None
     with renamed(options.sheet) as temporary:
         contact_sheet(pictures).save(temporary, "PNG")
 
