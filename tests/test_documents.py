@@ -172,6 +172,48 @@ def test_readme_shows_what_is_answered_about_pictures():
     assert f"in at most {minutes:.0f} minutes" in README
 
 
+def real_picture_rows():
+    figures = results("real_pictures.json")
+    for name, accuracy in figures["accuracy"].items():
+        kinds = (figures["structural"][kind][name] for kind in ("query", "choose", "verify", "logical", "compare"))
+        yield f"| {name} | {accuracy:.1f} | {' | '.join(f'{each:.1f}' for each in kinds)} |"
+
+
+def test_readme_shows_what_real_pictures_teach():
+    figures = results("real_pictures.json")
+    assert all(len(seeds) == 3 for seeds in figures["seeds"].values())
+    for row in real_picture_rows():
+        assert row in README
+    readme = " ".join(README.split())
+    for other in ("blind", "shuffled"):
+        gained = figures["differences"][f"picture - {other}"]
+        interval = f"{gained['points']:.1f} points (95 % interval over pictures: {gained['low']:.1f} to {gained['high']:.1f})"
+        assert interval in readme
+    assert f"{figures['questions']['test']:,} questions about {figures['pictures']['test']} other pictures" in readme
+    assert "not comparable with the paper's split" in readme
+
+
+def visual_speed_rows():
+    figures = results("bench_visual.json")
+    speeds = figures["questions_per_second"]
+    for what, ratio in figures["times_faster"].items():
+        found = (speeds[f"{what}, {order}"] for order in ("sequential", "parallel"))
+        yield f"| {what} | {' | '.join(f'{speed:,.0f}' for speed in found)} | {ratio:.2f}x |"
+
+
+def test_readme_shows_the_speed_of_reasoning():
+    for row in visual_speed_rows():
+        assert row in README
+    figures = results("bench_visual.json")
+    readme, index = " ".join(README.split()), figures["index"]
+    assert figures["largest_difference"] < 1e-5
+    assert f"learns from {figures['questions_per_second']['learned']:,.0f} questions a second" in readme
+    assert index["questions"] == 1_000_000
+    indexed = f"a million questions are indexed in {index['seconds']:.0f} seconds and {index['peak_megabytes']:,.0f} MB"
+    assert indexed in readme
+    assert f"{index['read_per_second'] / 1e3:.0f} thousand a second" in readme
+
+
 def test_readme_shows_how_it_generalises():
     for name, key in (("sides_10", "test"), ("sides_12", "test"), ("tokens_200", "200 tokens")):
         completion = results(f"{name}.json")["agents"]["minecraft"]["splits"][key]["completion"]

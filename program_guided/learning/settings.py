@@ -276,7 +276,7 @@ class VisualSettings(Settings):
 class PictureSettings(VisualSettings):
     """How executors learn from few pictures."""
 
-    steps: int = 100
+    steps: int = 150
     """Updates of the weights of each executor."""
     rate: float = 3e-3
     """Learning rate at its height."""
