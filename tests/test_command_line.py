@@ -53,6 +53,13 @@ def test_check_shows_three_mistakes_with_carets_and_exits_with_one():
     assert "Traceback" not in checked.stderr
 
 
+def test_check_understands_visual_programs():
+    told = proto("check", "examples/passer_by.prg", "--task", "visual", "--table")
+    assert told.returncode == 0, told.stderr
+    assert "a program of 6 routines" in told.stdout
+    assert "and(someone, exists)" in told.stdout
+
+
 def test_check_reports_as_json():
     report = json.loads(proto("check", EXAMPLES / "bridge.prg", EXAMPLES / "mistakes.prg.txt", "--json").stdout)
     good, bad = report["files"]

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from program_guided.cli.evaluate import PAPER_UNSEEN
 from program_guided.cli.evaluate_visual import PAPER as PAPER_VISUAL
+from program_guided.language.syntax import calls
+from program_guided.tasks.visual.domain import DOMAIN as VISUAL
+from program_guided.tasks.visual.domain import ROWS, parse_visual
 
 ROOT = Path(__file__).parent.parent
 SPLITS = ("test", "longer", "complex")
@@ -187,7 +190,9 @@ def test_readme_shows_what_real_pictures_teach():
     readme = " ".join(README.split())
     for other in ("blind", "shuffled"):
         gained = figures["differences"][f"picture - {other}"]
-        interval = f"{gained['points']:.1f} points (95 % interval over pictures: {gained['low']:.1f} to {gained['high']:.1f})"
+        interval = (
+            f"{gained['points']:.1f} points (95 % interval over pictures: {gained['low']:.1f} to {gained['high']:.1f})"
+        )
         assert interval in readme
     assert f"{figures['questions']['test']:,} questions about {figures['pictures']['test']} other pictures" in readme
     assert "not comparable with the paper's split" in readme
@@ -249,6 +254,22 @@ def test_every_file_the_documents_name_exists():
         found = [place for place in places if place.exists()]
         assert found, path
         assert not name or re.search(rf"(def|class) {name}\b", found[0].read_text("utf-8")), f"{path}::{name}"
+
+
+def test_the_visual_programs_of_the_language_s_document_are_programs():
+    text = (ROOT / "docs" / "language.md").read_text("utf-8")
+    section = text[text.index("## Programs about pictures") : text.index("## What a program becomes")]
+    before = "bags = select(x)\na = select(x)\nb = select(y)\nfirst = exist(a)\nsecond = exist(b)\n"
+    families = set()
+    for row in re.findall(r"^\| `.*", section, re.MULTILINE):
+        _, takes, gives, examples = (cell.strip() for cell in row.strip("|").split("|"))
+        for call in re.findall(r"`(\w+\(.*?\)+)`", examples):
+            *_, last = calls(parse_visual(before + call).body)
+            operation = VISUAL.operation(last.operation)
+            assert gives == operation.output, call
+            assert len(operation.inputs) == (2 if takes.startswith("two") else bool(takes)), call
+            families.add(ROWS[last.operation].family)
+    assert families == {row.family for row in ROWS.values()}
 
 
 def test_the_commands_of_the_readme_are_commands():

@@ -354,7 +354,7 @@ DAMAGES = {
     "an older format": (lambda folder: change(folder / "config.json", format=0), "format 0"),
     "another domain": (
         lambda folder: change(folder / "config.json", domain={"name": "visual", "version": 1}),
-        "of the domain 'visual'",
+        "an executor for the task 'visual', not 'minecraft'",
     ),
     "an older world": (
         lambda folder: change(folder / "config.json", domain={"name": "minecraft", "version": 0}),

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from program_guided.tasks.visual.detections import Detector
+from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
 
 
@@ -32,6 +34,14 @@ def test_a_built_world_has_the_release_s_files_and_pictures(world):
     assert len(list((world / "train_all_questions").glob("*.json"))) == 10
     assert (world / "objects" / "gqa_objects_info.json").is_file()
     assert len(list((world / "pictures").glob("*.png"))) == 1
+
+
+def test_a_detector_can_be_blind(tmp_path):
+    built = proto("dataset", "build", "visual", "--scenes", "1", "1", "1", "--misses", "1", folder=tmp_path)
+    assert built.returncode == 0, built.stderr
+    with ObjectFeatures(tmp_path / "out" / "visual" / "objects") as features:
+        clutter = [len(features.read(image).boxes) for image in features.image_ids]
+    assert max(clutter) <= Detector.clutter
 
 
 def test_index_writes_verifies_and_does_nothing_twice(world, tmp_path):
@@ -82,6 +92,7 @@ def test_stats_describe_a_world_and_save_the_blind_prior(world, tmp_path):
         (["index", "visual", "--root", "nowhere"], "nowhere: there is no such folder"),
         (["index", "visual", "--root", ".", "--processes", "0"], "--processes 0: at least 1 is needed"),
         (["build", "visual", "--scenes", "0", "1", "1"], "--scenes must be at least 1 each"),
+        (["build", "visual", "--misses", "2"], "--misses from 0 to 1"),
         (["build", "visual", "--verify"], "--verify is for minecraft"),
         (["stats", "visual", "--root", "."], "there are no questions"),
         (["stats", "visual", "--test", "val"], "--test needs --root"),

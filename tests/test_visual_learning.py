@@ -20,6 +20,7 @@ import program_guided
 from program_guided.benchmarks import indexing
 from program_guided.cli import dataset, visual_world
 from program_guided.cli.evaluate import Evaluate
+from program_guided.cli.evaluate_visual import MEASURES, _means
 from program_guided.cli.run import Run
 from program_guided.cli.train import Train
 from program_guided.errors import DataError
@@ -302,6 +303,25 @@ def test_a_program_is_answered_beside_the_oracle(checkpoint, tmp_path):
     assert told.returncode == int(found["routines"][-1]["right"] is False)
 
 
+def test_a_word_that_the_executor_has_never_read_is_told(checkpoint):
+    reasoner = Reasoner.from_pretrained(checkpoint)
+    with pytest.raises(DataError, match="routine 1 .select.: unknown word 'furnitre': did you mean 'furniture'?"):
+        reasoner.run("things = select(furnitre)\nexist(things)")
+
+
+def test_only_checkpoints_that_differ_in_their_seed_alone_are_averaged():
+    def agent(seed, steps=3000, every=500, accuracy=90.0):
+        scores = dict.fromkeys(MEASURES, accuracy)
+        training = {"executor": {"form": "plus"}, "target": "dense", "train": "train_balanced", "data": "x"}
+        settings = {"steps": steps, "every": every}
+        return {"training": training | {"seed": seed, "settings": settings}, "splits": {"test": scores}}
+
+    agents = {"a": agent(0), "b": agent(1, every=100, accuracy=92.0), "c": agent(0), "d": agent(2, steps=60)}
+    means = _means(agents)
+    assert [mean["agents"] for mean in means] == [["a", "b"], ["c"], ["d"]]
+    assert (means[0]["accuracy"], means[0]["standard_error"]) == (91, pytest.approx(1))
+
+
 def test_right_and_wrong_are_what_they_say(checkpoint):
     reasoner = Reasoner.from_pretrained(checkpoint)
     verdicts = []
@@ -401,7 +421,7 @@ def test_questions_are_repeated_under_fresh_ids(tmp_path, monkeypatch):
         (Train("visual", word_width=0), "--word-width 0: it is from 1 to 1024"),
         (Train("visual", without=("x",)), "--without, --memory and --names are for minecraft"),
         (Evaluate(("nobody",), task="visual"), "nobody: does not exist"),
-        (Evaluate(("minecraft",), task="visual"), "of the domain 'minecraft'"),
+        (Evaluate(("minecraft",), task="visual"), "say so with --task minecraft"),
         (Evaluate(task="visual", sheet=Path("x.gif")), "must end with .png"),
         (Run(Path("x.prg"), task="visual", gif=Path("x.gif")), "are for minecraft"),
         (Run(Path("x.prg"), task="visual"), "x.prg"),

@@ -103,6 +103,8 @@ def test_the_ten_chunks_are_read_in_their_order_and_none_may_be_missing(tmp_path
     [
         ({"imageId": None}, "'imageId' is missing"),
         ({"imageId": 5}, "'imageId' must be a text"),
+        ({"answer": None}, "'answer' is missing"),
+        ({"semantic": None}, "'semantic' is missing"),
         ({"semantic": "select"}, "'semantic' must be a list"),
         ({"semantic": [{"operation": "fly", "dependencies": [], "argument": ""}]}, "unknown operation 'fly'"),
         ({"entailed": [3]}, "'entailed' must hold texts"),

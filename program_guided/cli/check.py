@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import tyro
 
@@ -18,6 +19,8 @@ class Check:
 
     files: tyro.conf.Positional[tuple[Path, ...]]
     """Files that hold a program each."""
+    task: Literal["minecraft", "visual"] = "minecraft"
+    """Whose language they are in."""
     table: Flag = False
     """Print the routine table: each routine, where the pointer goes from it, and its parents."""
     canonical: Flag = False

@@ -11,11 +11,13 @@ from program_guided.cli.output import counted, print_json
 from program_guided.errors import DataError, ProgramError, ProgramGuidedError
 from program_guided.language.parser import read_program
 from program_guided.language.printer import count_control, count_tokens, print_call, print_program
-from program_guided.language.syntax import Program
 from program_guided.language.table import Kind, RoutineTable, compile_program
-from program_guided.tasks.minecraft.domain import DOMAIN
+from program_guided.tasks.minecraft.domain import DOMAIN as MINECRAFT
+from program_guided.tasks.visual.domain import DOMAIN as VISUAL
 
 __all__ = ["report"]
+
+DOMAINS = {"minecraft": MINECRAFT, "visual": VISUAL}
 
 
 def report(options: Check) -> int:
@@ -29,43 +31,45 @@ def report(options: Check) -> int:
 
 
 def _report(options: Check, path: Path) -> dict[str, Any]:
+    domain = DOMAINS[options.task]
     try:
-        program = read_program(path, DOMAIN)
+        program = read_program(path, domain)
     except ProgramGuidedError as error:
         problems = [vars(problem) for problem in error.problems] if isinstance(error, ProgramError) else []
         if not options.json:
             print(error if isinstance(error, ProgramError) else f"error: {error}", file=sys.stderr)
         return {"file": str(path), "valid": False, "problems": problems or [{"message": str(error)}]}
-    table = compile_program(program, DOMAIN)
+    table = compile_program(program, domain)
+    names = [call.result for call in table.calls]
     figures = {
         "file": str(path),
         "valid": True,
-        "tokens": count_tokens(program, DOMAIN),
+        "tokens": count_tokens(program, domain),
         "routines": len(table),
         "control_flows": count_control(program.body),
-        "program": print_program(program, DOMAIN),
-        "table": [_row(table, row) for row in range(len(table))],
+        "program": print_program(program, domain),
+        "table": [_row(table, row, print_call(table.calls[row], domain, names)) for row in range(len(table))],
     }
     if not options.json:
-        _print(options, path, program, figures)
+        _print(options, path, figures)
     return figures
 
 
-def _print(options: Check, path: Path, program: Program, figures: dict[str, Any]) -> None:
+def _print(options: Check, path: Path, figures: dict[str, Any]) -> None:
     flows = (
         "without control flow" if not figures["control_flows"] else f"{figures['control_flows']} of them if or while"
     )
     print(f"{path}: a program of {counted(figures['routines'], 'routine')} ({flows}), {figures['tokens']} tokens")
     if options.canonical:
-        print(print_program(program, DOMAIN), end="")
+        print(figures["program"], end="")
     if options.table:
         _print_table(figures["table"])
 
 
-def _row(table: RoutineTable, row: int) -> dict[str, Any]:
+def _row(table: RoutineTable, row: int, call: str) -> dict[str, Any]:
     return {
         "routine": row,
-        "call": print_call(table.calls[row], DOMAIN),
+        "call": call,
         "words": list(table.words[row]),
         "kind": Kind(table.kind[row]).name.lower(),
         "on_true": int(table.on_true[row]),

@@ -40,6 +40,10 @@ class Build:
     """visual: another seed, another world."""
     pictures: int = 12
     """visual: how many scenes of test are drawn, to be looked at."""
+    noise: float = 1.0
+    """visual: length of the noise of a detector's vectors; what is true of an object has length 1 each."""
+    misses: float = 0.005
+    """visual: how often a detector does not find an object, from 0 to 1."""
 
     def run(self) -> int:
         """1 if a file to be verified is not identical."""

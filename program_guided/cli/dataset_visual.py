@@ -21,17 +21,20 @@ TEST_SETS = ("testdev_balanced", "dev", "test_balanced", "val_balanced", "val_al
 def build(options: Build) -> int:
     """Write the embedded world."""
     from program_guided.tasks.visual.building import scenes_of, write_world
+    from program_guided.tasks.visual.detections import Detector
     from program_guided.tasks.visual.drawing import draw_scene
 
     if options.verify:
         raise DataError("--verify is for minecraft, whose splits are shipped")
     if min(options.scenes) < 1 or options.seed < 0 or options.pictures < 0:
         raise DataError("--scenes must be at least 1 each, --seed and --pictures not below 0")
-    folder = options.out or Path("out/visual")
+    if not (0 <= options.noise < float("inf") and 0 <= options.misses <= 1):
+        raise DataError("--noise must be 0 or more, --misses from 0 to 1")
+    folder, detector = options.out or Path("out/visual"), Detector(noise=options.noise, misses=options.misses)
     splits = dict(zip(("train", "val", "test"), options.scenes, strict=True))
     with progress_bars() as progress:
         show = bar_for_each(progress)
-        write_world(folder, splits, options.seed, progress=show)
+        write_world(folder, splits, options.seed, detector, show)
         drawn = min(options.pictures, splits["test"])
         for number, scene in enumerate(scenes_of("test", drawn, options.seed)):
             path = folder / "pictures" / f"{scene.image_id}.png"

@@ -80,7 +80,8 @@ class Evaluate:
     against: Literal["time", "steps"] = "time"
     """What the figure is drawn against."""
     data: OptionalPath = None
-    """visual: folder with an index and features; left out, the embedded world, made in out/visual at need."""
+    """visual: folder with an index and features; left out, the embedded world in out/visual, or where that is not,
+    its test split, made in out/visual-test (if only that is measured)."""
     features: OptionalPath = None
     """visual: folder or file of the pictures' features, if it is not the folder `objects` in the data."""
     sheet: OptionalPath = None

@@ -173,22 +173,42 @@ def _kind(training: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _means(agents: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Mean and spread over checkpoints of one kind with different seeds."""
-    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for agent in agents.values():
-        groups.setdefault(_kind(agent["training"]), []).append(agent)
-    return [
-        {
-            "form": form,
-            "model": model,
-            "split": split,
-            "seeds": [agent["training"].get("seed") for agent in group],
-            "standard_error": _error([agent["splits"][split]["accuracy"] for agent in group]),
-            **{name: _mean([agent["splits"][split][name] for agent in group]) for name in MEASURES},
-        }
-        for (form, model), group in groups.items()
-        for split in group[0]["splits"]
-    ]
+    """Mean and spread over checkpoints that differ in their seed only."""
+    groups: list[dict[str, Mapping[str, Any]]] = []
+    for name, agent in agents.items():
+        alike = (group for group in groups if all(_another_seed(agent, other) for other in group.values()))
+        group = next(alike, None)
+        if group is None:
+            groups.append(group := {})
+        group[name] = agent
+    return [_mean_of(group, split) for group in groups for split in next(iter(group.values()))["splits"]]
+
+
+def _another_seed(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two agents are of one kind, learned in the same way from the same data, with different seeds."""
+    first, second = ({**agent["training"]} for agent in (one, other))
+    same = all(first.get(name) == second.get(name) for name in ("train", "data"))
+    same = same and all(
+        first.get("settings", {}).get(name) == value
+        for name, value in second.get("settings", {}).items()
+        if name != "every"
+    )
+    return same and _kind(first) == _kind(second) and first.get("seed") != second.get("seed")
+
+
+def _mean_of(group: Mapping[str, Mapping[str, Any]], split: str) -> dict[str, Any]:
+    agents = list(group.values())
+    form, model = _kind(agents[0]["training"])
+    accuracies = [agent["splits"][split]["accuracy"] for agent in agents]
+    return {
+        "form": form,
+        "model": model,
+        "agents": list(group),
+        "split": split,
+        "seeds": [agent["training"].get("seed") for agent in agents],
+        "standard_error": _error(accuracies),
+        **{name: _mean([agent["splits"][split][name] for agent in agents]) for name in MEASURES},
+    }
 
 
 def _error(values: Sequence[float]) -> float | None:
@@ -232,14 +252,17 @@ def _print(figures: Mapping[str, Any], breakdown: bool) -> None:
 
     measures = ("acc.", "±", "bin.", "open", "cons.", "plau.", "val.", "dist.", "seeds", "paper")
     for split in dict.fromkeys(each["split"] for each in figures["means"]):
+        means = [each for each in figures["means"] if each["split"] == split]
         rows = [
-            [_named(each), _shown(each["accuracy"]), _shown(each["standard_error"])]
-            + [_shown(each[name]) for name in MEASURES[1:]]
-            + [str(len(each["seeds"])), _shown(PAPER.get(each["model"]))]
-            for each in figures["means"]
-            if each["split"] == split
+            [_named(each, means), _shown(each["accuracy"]), _shown(each["standard_error"])]
+            + [_shown(each[name]) for name in MEASURES[1:-1]]
+            + [_shown(each["distribution"], 3), str(len(each["seeds"])), _shown(PAPER.get(each["model"]))]
+            for each in means
         ]
         show(f"questions of {split} answered, % (the paper's are of GQA)", ("model", *measures), rows)
+    print(
+        "±: standard error over seeds; cons., plau., val.: consistency, plausibility, validity; dist.: lower is better"
+    )
     if not breakdown:
         return
     for key in ("structural", "semantic", "steps", "routines"):
@@ -247,6 +270,7 @@ def _print(figures: Mapping[str, Any], breakdown: bool) -> None:
             (name, split): each[key]
             for name, agent in figures["agents"].items()
             for split, each in agent["splits"].items()
+            if each[key]
         }
         values = list(dict.fromkeys(value for each in found.values() for value in each))
         title = {"routines": "routines whose result is right, %", "steps": "by steps of reasoning, %"}.get(
@@ -259,10 +283,12 @@ def _print(figures: Mapping[str, Any], breakdown: bool) -> None:
         )
 
 
-def _named(mean: Mapping[str, Any]) -> str:
-    """A kind of model; `plus` is not said."""
-    return f"paper: {mean['model']}" if mean["form"] == "paper" else str(mean["model"])
+def _named(mean: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
+    """A kind of model, and which one it is where there are several; `plus` is not said."""
+    name = f"paper: {mean['model']}" if mean["form"] == "paper" else str(mean["model"])
+    alike = [each for each in others if (each["form"], each["model"]) == (mean["form"], mean["model"])]
+    return f"{name} ({', '.join(mean['agents'])})" if len(alike) > 1 else name
 
 
-def _shown(number: float | None) -> str:
-    return "" if number is None else f"{number:.1f}"
+def _shown(number: float | None, digits: int = 1) -> str:
+    return "" if number is None else f"{number:.{digits}f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -91,6 +92,8 @@ def _figures(
                 updates = partial(show, title, total=settings.steps * settings.members)
                 found = learn(data, settings, seed, kind, updates)
                 write_atomically(path, json.dumps(found).encode("ascii"))
+                if not sys.stderr.isatty():  # where there are no bars
+                    print(f"{title}: learned", file=sys.stderr, flush=True)
             for shown, answers in read_json(path).items():
                 given.setdefault(shown, []).append(answers)
     return measure(data, given)

@@ -122,7 +122,10 @@ class Train:
         if first:
             example, option = ("bag_wine", " --task visual") if self.task == "visual" else ("bridge", "")
             run = f"proto run examples/{example}.prg{option} --agent {folder}"
-            print(f"wrote {folder}; next: proto evaluate {folder}{option}    {run}")
+            data = "".join(
+                f" --{name} {path}" for name, path in (("data", self.data), ("features", self.features)) if path
+            )
+            print(f"wrote {folder}; next: proto evaluate {folder}{option}{data}    {run}")
         return 0
 
     def _minecraft(self) -> tuple[Task, ExecutorConfig]:

@@ -145,10 +145,12 @@ def _read_config(path: Path, domain: Domain) -> dict[str, Any]:
     version, name, domain_version = config["format"], config["domain"]["name"], config["domain"]["version"]
     if version != FORMAT:
         raise DataError(f"{path}: a checkpoint of format {version!r}, this version reads {FORMAT}; train it again")
-    if (name, domain_version) != (domain.name, domain.version):
+    if name != domain.name:
+        raise DataError(f"{path}: an executor for the task '{name}', not '{domain.name}': say so with --task {name}")
+    if domain_version != domain.version:
         raise DataError(
-            f"{path}: made for version {domain_version} of the domain '{name}', this is version {domain.version} of "
-            f"'{domain.name}'; train it again"
+            f"{path}: made for version {domain_version} of the task '{name}', this is version {domain.version}; "
+            "train it again"
         )
     return config
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from program_guided.language.domain import BOOLEAN
+from program_guided.errors import DataError
+from program_guided.language.domain import BOOLEAN, unknown
 from program_guided.language.printer import print_call
 from program_guided.language.syntax import Program, calls
 from program_guided.learning.checkpoint import from_pretrained, save_pretrained
@@ -25,7 +26,7 @@ from program_guided.learning.reasoning import build_visual
 from program_guided.models.config import ExecutorConfig
 from program_guided.models.executor import Executor
 from program_guided.tasks.visual.detections import Detector, detect
-from program_guided.tasks.visual.domain import DOMAIN, OBJECTS, parse_visual
+from program_guided.tasks.visual.domain import DOMAIN, OBJECTS, parse_visual, routine_words
 from program_guided.tasks.visual.features import Detected
 from program_guided.tasks.visual.graph import Scene
 from program_guided.tasks.visual.oracle import Result, execute
@@ -75,10 +76,16 @@ class Reasoner:
         save_pretrained(self.model, folder, self.config.get("training"), DOMAIN, self.vocabulary.as_dict())
 
     def run(self, program: str | Program, seed: int = 0) -> Reasoning:
-        """Carry out a program on a scene of the embedded world, seen by its detector."""
+        """Carry out a program on a scene of the embedded world, seen by its detector; its words must be known."""
+        parsed = parse_visual(program) if isinstance(program, str) else program
+        for number, call in enumerate(calls(parsed.body)):
+            for word in routine_words(call):
+                if word not in self.vocabulary.word_numbers:
+                    told = unknown("word", word, self.vocabulary.words)
+                    raise DataError(f"routine {number + 1} ({call.operation}): {told} (the executor has never read it)")
         scene = sample_scene(seed)
         detector = Detector(dimension=self.vocabulary.numbers)
-        return self.reason(program, scene, detect(scene, detector, seed))
+        return self.reason(parsed, scene, detect(scene, detector, seed))
 
     def reason(self, program: str | Program, scene: Scene, detected: Detected) -> Reasoning:
         """Carry out a program on what was detected in a scene; the graph is only compared with."""

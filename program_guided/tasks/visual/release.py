@@ -185,6 +185,8 @@ def question_of(key: str, record: Any) -> Question:
     )
     if semantic is not None:
         _ = question.program
+    if (semantic is None) != (question.answer is None):  # those of the release's test and challenge have neither
+        raise DataError(f"'{'semantic' if semantic is None else 'answer'}' is missing")
     return question
 
 
