@@ -196,6 +196,12 @@ def test_readme_shows_what_real_pictures_teach():
         assert interval in readme
     assert f"{figures['questions']['test']:,} questions about {figures['pictures']['test']} other pictures" in readme
     assert "not comparable with the paper's split" in readme
+    told = " ".join((ROOT / "docs" / "visual_learning.md").read_text("utf-8").split())
+    for steps in (100, 150):
+        picture, blind = (
+            results(f"real_pictures_folds_{steps}.json")["accuracy"][name] for name in ("picture", "blind")
+        )
+        assert re.search(rf"{steps} updates {picture:.1f} %[^;]* {blind:.1f} %", told), steps
 
 
 def visual_speed_rows():

@@ -21,9 +21,12 @@ from program_guided.tasks.visual.domain import DOMAIN, ROWS, parse_visual, progr
 from program_guided.tasks.visual.drawing import draw_scene
 from program_guided.tasks.visual.entailment import entailed_programs
 from program_guided.tasks.visual.features import ObjectFeatures
+from program_guided.tasks.visual.glyphs import GLYPHS
 from program_guided.tasks.visual.graph import Box, Scene, SceneObject, record_of, scene_of
 from program_guided.tasks.visual.metrics import evaluate
 from program_guided.tasks.visual.oracle import answer_of, execute
+from program_guided.tasks.visual.painting import COLORS, FIXED, KINDS, SHADES, paint_thing
+from program_guided.tasks.visual.panels import CARD_WIDTH, Finding, contact_sheet, draw_card, draw_reasoning
 from program_guided.tasks.visual.phrases import full_answer, question_text
 from program_guided.tasks.visual.questions import make_questions, possible_answers
 from program_guided.tasks.visual.records import question_record
@@ -420,6 +423,56 @@ def test_a_picture_shows_its_scene_and_marks_what_is_asked():
     assert plain.tobytes() != marked.tobytes()
     assert draw_scene(scene).width > WIDTH
     assert draw_scene(scene_of({"width": 50, "height": 40, "objects": {}}, "0"), legend=False).size == (50, 40)
+
+
+def painted(name, *attributes, size=(96, 80)):
+    return np.asarray(paint_thing(SceneObject(name, Box(0, 0, *size), attributes), size, 1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_thing_is_drawn_in_its_own_color_pattern_and_shape(name):
+    assert {stroke.kind for stroke in GLYPHS[name]} <= set(KINDS)
+    assert {stroke.color for stroke in GLYPHS[name]} <= set(FIXED) | set(SHADES)
+    red = tuple(int(COLORS["red"][at : at + 2], 16) for at in (1, 3, 5))
+    assert (painted(name, "red")[..., :3] == red).all(-1).any()
+    ways = ("-", "blue", *WORLD_VALUES["pattern"], *set(WORLD_VALUES["shape"]) - {"square"})
+    assert len({painted(name, way).tobytes() for way in ways}) == len(ways)
+    assert all(painted(name, shape, size=size).any() for shape in ways for size in ((1, 1), (2, 30), (9, 3)))
+
+
+def test_things_of_a_class_are_told_apart():
+    alike = [(one, other) for one in NAMES for other in NAMES if one < other and GLYPHS[one] == GLYPHS[other]]
+    assert set(alike) == {("boy", "man"), ("girl", "woman"), ("girl", "lady"), ("lady", "woman"), ("driver", "pilot")}
+    assert painted("robot").any()
+
+
+def reasoning(routines, scene):
+    """As many routines, the first of which has found everything."""
+    boxes = tuple(thing.box.corners for thing in scene.objects.values())
+    found = Finding("bag = relate(bottle, bag, to the left of, subject)", "3 bag, " * 12, "3 bag", False, boxes)
+    return [found, *[Finding("exist(bag)", "yes", "yes", True)] * (routines - 1)]
+
+
+def test_a_picture_of_reasoning_has_a_panel_for_every_routine_and_wraps_its_texts():
+    scene = scenes()[0]
+    one, three, four = (draw_reasoning(scene, reasoning(number, scene)) for number in (1, 3, 4))
+    assert three.size == (3 * one.width, one.height)
+    assert four.height > three.height
+    assert draw_reasoning(scene, reasoning(3, scene)).tobytes() == three.tobytes()
+    titled = [draw_reasoning(scene, reasoning(3, scene), "a question " * words).height for words in (1, 2, 40)]
+    assert three.height < titled[0] == titled[1] < titled[2]
+
+
+def test_a_sheet_is_compact():
+    """Each question on a card, each row of cards as high as its highest."""
+    scene = scenes()[0]
+    cards = [draw_card(scene, reasoning(number, scene), "Is there a bag?") for number in (1, 60, 3, 2, 4)]
+    short, long = cards[0].height, cards[1].height
+    assert short <= 350 < long
+    assert contact_sheet(cards).size == (2 * CARD_WIDTH, long + 2 * short)
+    assert contact_sheet(cards[:1]).size == (CARD_WIDTH, short)
+    assert contact_sheet([draw_reasoning(scene, reasoning(3, scene))] * 2).width == 2 * CARD_WIDTH
+    assert contact_sheet([]).size == (1, 1)
 
 
 @pytest.fixture(name="world", scope="module")

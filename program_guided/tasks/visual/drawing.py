@@ -7,152 +7,113 @@ Departures from the paper: its pictures are photographs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from PIL import Image, ImageDraw, ImageFont
 
-from program_guided.tasks.visual.graph import Box, Scene, SceneObject
-from program_guided.tasks.visual.vocabulary import CLASS_OF, CLASSES, SPATIAL, WORLD_VALUES
+from program_guided.tasks.visual.graph import Scene, SceneObject
+from program_guided.tasks.visual.painting import INK, paint_thing
+from program_guided.tasks.visual.vocabulary import CLASS_OF, CLASSES, SPATIAL
 
-__all__ = ["draw_scene"]
+__all__ = ["Corners", "draw_labels", "draw_scene", "draw_things", "outline_boxes"]
 
 LEGEND_WIDTH = 520
 LINE = 15
-TEXT_SIZE = 12
-COLORS = {
-    "white": "#f7f7f7",
-    "black": "#2b2b2b",
-    "brown": "#8b5a2b",
-    "blue": "#3b6fd4",
-    "green": "#3c9d4e",
-    "red": "#d43b3b",
-    "yellow": "#f0c930",
-    "purple": "#8a4fc7",
-}
-SKIN, PLAIN, INK = "#e8b892", "#b9c4cc", "#1d1d1d"
+TEXT_SIZE = LABEL_SIZE = 12
+GAP = 2
+"""Between a thing and its label."""
+DETAIL = 3
+"""How many times larger things are drawn before they are scaled down, which smooths their edges."""
 SKIES = {"sunny": "#cfe8fb", "cloudy": "#d5dbe0", "rainy": "#b7c3cf", "foggy": "#e9ebec"}
 GROUNDS = {"street": "#b8b8b8", "beach": "#efdfb2", "park": "#bfdcb0", "farm": "#d6cf9c", "outdoors": "#c8dcb8"}
 INDOOR_GROUND = "#d9c7b0"
 MARKED = "#e0007a"
 
-Paint = Callable[[ImageDraw.ImageDraw, Box, str], None]
+Corners = tuple[float, float, float, float]
 
 
 def draw_scene(scene: Scene, marked: Collection[str] = (), legend: bool = True) -> Image.Image:
     """The picture; `marked` objects are outlined."""
-    picture = Image.new("RGB", (scene.width, scene.height), SKIES.get(scene.weather or "", "#e6eef2"))
-    draw = ImageDraw.Draw(picture)
-    ground = GROUNDS.get(scene.location or "", INDOOR_GROUND)
-    draw.rectangle((0, scene.height * 2 // 3, scene.width, scene.height), fill=ground)
-    back_to_front = sorted(scene.objects.items(), key=lambda item: -item[1].box.area)
-    for key, thing in back_to_front:
-        _draw_object(draw, thing, key in marked)
-    for key, thing in back_to_front:
-        _draw_label(draw, f"{key} {thing.name}", thing)
+    picture = draw_things(scene)
+    outline_boxes(picture, [thing.box.corners for key, thing in scene.objects.items() if key in marked])
+    draw_labels(picture, scene)
     return _with_legend(picture, scene) if legend else picture
 
 
-def _draw_object(draw: ImageDraw.ImageDraw, thing: SceneObject, marked: bool) -> None:
-    color = next((COLORS[value] for value in thing.attributes if value in COLORS), PLAIN)
-    shape = next((value for value in thing.attributes if value in WORLD_VALUES["shape"]), None)
-    paint = SHAPES[shape] if shape in SHAPES else PAINTED.get(CLASS_OF.get(thing.name, ""), _rectangle)
-    paint(draw, thing.box, color)
-    _draw_pattern(draw, thing)
-    if marked:
-        draw.rectangle(thing.box.corners, outline=MARKED, width=4)
+def draw_things(scene: Scene, scale: float = 1.0) -> Image.Image:
+    """What is there, without labels, the largest farthest behind."""
+    width, height = round(scene.width * scale), round(scene.height * scale)
+    large = Image.new("RGB", (width * DETAIL, height * DETAIL), SKIES.get(scene.weather or "", "#e6eef2"))
+    ground = GROUNDS.get(scene.location or "", INDOOR_GROUND)
+    ImageDraw.Draw(large).rectangle((0, large.height * 2 // 3, *large.size), fill=ground)
+    for _, thing in _back_to_front(scene):
+        x1, y1, x2, y2 = (round(side * scale * DETAIL) for side in thing.box.corners)
+        if x2 > x1 and y2 > y1:
+            tile = paint_thing(thing, (x2 - x1, y2 - y1), DETAIL)
+            large.paste(tile, (x1, y1), tile)
+    return large.resize((width, height), Image.Resampling.LANCZOS)
 
 
-def _draw_label(draw: ImageDraw.ImageDraw, text: str, thing: SceneObject) -> None:
-    """Over a large thing, under a small one: what is small is often in front of something large."""
-    font = ImageFont.load_default(TEXT_SIZE)
-    x1, y1, _, y2 = thing.box.corners
+def outline_boxes(picture: Image.Image, boxes: Collection[Corners], scale: float = 1.0) -> None:
+    """Mark places in a picture."""
+    draw = ImageDraw.Draw(picture)
+    for box in boxes:
+        draw.rectangle([side * scale for side in box], outline=MARKED, width=3)
+
+
+def draw_labels(picture: Image.Image, scene: Scene, scale: float = 1.0) -> None:
+    """What every thing is, each label where it covers least of other labels and of other things."""
+    draw, font = ImageDraw.Draw(picture), ImageFont.load_default(LABEL_SIZE)
+    boxes = {key: _scaled(thing.box.corners, scale) for key, thing in scene.objects.items()}
+    taken: list[Corners] = []
+    for key, thing in _back_to_front(scene)[::-1]:
+        text = f"{key} {thing.name}"
+        size = draw.textlength(text, font=font) + 4, LABEL_SIZE + 3
+        others = [box for other, box in boxes.items() if other != key and _area(box) <= 4 * _area(boxes[key])]
+        places = [_kept_in(place, picture.size) for place in _places(thing, boxes[key], size)]
+        place = min(places, key=lambda place: 9 * _covered(place, taken) + _covered(place, others))
+        taken.append(place)
+        draw.rounded_rectangle(place, 3, fill="white")
+        draw.text((place[0] + 2, (place[1] + place[3]) / 2), text, fill=INK, font=font, anchor="lm")
+
+
+def _back_to_front(scene: Scene) -> list[tuple[str, SceneObject]]:
+    return sorted(scene.objects.items(), key=lambda item: -item[1].box.area)
+
+
+def _places(thing: SceneObject, box: Corners, size: tuple[float, float]) -> list[Corners]:
+    """Where a label may be: over a large thing, under a small one (which is often in front of a large one), or near."""
+    (x1, y1, x2, y2), (width, height) = box, size
     large = CLASSES[CLASS_OF[thing.name]].large if thing.name in CLASS_OF else True
-    corner = (x1, max(0, y1 - LINE) if large else y2)
-    draw.rectangle(draw.textbbox(corner, text, font=font), fill="white")
-    draw.text(corner, text, fill=INK, font=font)
+    over, under, middle = y1 - height - GAP, y2 + GAP, (y1 + y2 - height) / 2
+    left, right, columns = x1 - width - GAP, x2 + GAP, ((x1 + x2 - width) / 2, x1, x2 - width)
+    corners = [(x, y) for y in ((over, under) if large else (under, over)) for x in columns]
+    corners += [(x, y) for y in (middle, y1, y2 - height) for x in (right, left)]
+    corners += [(x, y) for y in (y1, y2 - height, middle) for x in columns]
+    return [(x, y, x + width, y + height) for x, y in corners]
 
 
-def _draw_pattern(draw: ImageDraw.ImageDraw, thing: SceneObject) -> None:
-    x1, y1, x2, y2 = (round(side) for side in thing.box.corners)
-    across, along = range(x1 + 6, x2 - 2, 8), range(y1 + 6, y2 - 2, 8)
-    if "striped" in thing.attributes or "checkered" in thing.attributes:
-        for x in across:
-            draw.line((x, y1 + 3, x, y2 - 3), fill=INK)
-    if "checkered" in thing.attributes:
-        for y in along:
-            draw.line((x1 + 3, y, x2 - 3, y), fill=INK)
-    if "dotted" in thing.attributes:
-        for x, y in ((x, y) for x in across for y in along):
-            draw.ellipse((x - 1, y - 1, x + 1, y + 1), fill=INK)
+def _kept_in(place: Corners, size: tuple[int, int]) -> Corners:
+    """A place moved into the picture."""
+    x1, y1, x2, y2 = place
+    across = min(0, size[0] - 1 - x2) - min(0, x1)
+    down = min(0, size[1] - 1 - y2) - min(0, y1)
+    return x1 + across, y1 + down, x2 + across, y2 + down
 
 
-def _rectangle(draw: ImageDraw.ImageDraw, box: Box, color: str) -> None:
-    draw.rectangle(box.corners, fill=color, outline=INK)
+def _scaled(box: Corners, scale: float) -> Corners:
+    x1, y1, x2, y2 = box
+    return x1 * scale, y1 * scale, x2 * scale, y2 * scale
 
 
-def _ellipse(draw: ImageDraw.ImageDraw, box: Box, color: str) -> None:
-    draw.ellipse(box.corners, fill=color, outline=INK)
+def _area(box: Corners) -> float:
+    return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
 
 
-def _triangle(draw: ImageDraw.ImageDraw, box: Box, color: str) -> None:
-    x1, y1, x2, y2 = box.corners
-    draw.polygon(((x1, y2), (x2, y2), (box.centre[0], y1)), fill=color, outline=INK)
-
-
-def _square(draw: ImageDraw.ImageDraw, box: Box, color: str) -> None:
-    """A square as large as the box has room for, in the box's outline."""
-    side = min(box.width, box.height)
-    x, y = box.centre
-    draw.rectangle(box.corners, outline=INK)
-    draw.rectangle((x - side / 2, y - side / 2, x + side / 2, y + side / 2), fill=color, outline=INK)
-
-
-def _person(draw: ImageDraw.ImageDraw, box: Box, color: str) -> None:
-    x1, y1, x2, y2 = box.corners
-    middle, head = box.centre[0], min(box.width, box.height) * 0.2
-    draw.ellipse((middle - head, y1, middle + head, y1 + 2 * head), fill=SKIN, outline=INK)
-    draw.rounded_rectangle(
-        (x1 + box.width * 0.15, y1 + 2 * head, x2 - box.width * 0.15, y2), 8, fill=color, outline=INK
-    )
-
-
-def _animal(draw: ImageDraw.ImageDraw, box: Box, color: str) -> None:
-    x1, y1, x2, y2 = box.corners
-    for share in (0.2, 0.7):
-        draw.rectangle(
-            (x1 + box.width * share, box.centre[1], x1 + box.width * (share + 0.1), y2), fill=color, outline=INK
-        )
-    draw.ellipse((x1, y1 + box.height * 0.25, x2 - box.width * 0.15, y2 - box.height * 0.2), fill=color, outline=INK)
-    draw.ellipse((x2 - box.width * 0.35, y1, x2, y1 + box.height * 0.45), fill=color, outline=INK)
-
-
-def _vehicle(draw: ImageDraw.ImageDraw, box: Box, color: str) -> None:
-    x1, y1, x2, y2 = box.corners
-    wheel = box.height * 0.15
-    draw.rounded_rectangle((x1, y1, x2, y2 - wheel), 10, fill=color, outline=INK)
-    for x in (x1 + box.width * 0.22, x2 - box.width * 0.22):
-        draw.ellipse((x - wheel, y2 - 2 * wheel, x + wheel, y2), fill=INK)
-
-
-def _plant(draw: ImageDraw.ImageDraw, box: Box, color: str) -> None:
-    x1, y1, x2, y2 = box.corners
-    draw.rectangle((box.centre[0] - 5, box.centre[1], box.centre[0] + 5, y2), fill="#7a5230", outline=INK)
-    draw.ellipse((x1, y1, x2, y2 - box.height * 0.25), fill=color, outline=INK)
-
-
-SHAPES: dict[str | None, Paint] = {
-    "round": _ellipse,
-    "rectangular": _rectangle,
-    "triangular": _triangle,
-    "square": _square,
-}
-PAINTED: dict[str, Paint] = {
-    **dict.fromkeys(("adult", "worker", "child"), _person),
-    **dict.fromkeys(("animal", "bird"), _animal),
-    **dict.fromkeys(("fruit", "vegetable", "toy"), _ellipse),
-    "vehicle": _vehicle,
-    "plant": _plant,
-}
+def _covered(place: Corners, boxes: Collection[Corners]) -> float:
+    """Pixels of boxes below a place."""
+    x1, y1, x2, y2 = place
+    return sum(_area((max(x1, u1), max(y1, v1), min(x2, u2), min(y2, v2))) for u1, v1, u2, v2 in boxes)
 
 
 def _with_legend(picture: Image.Image, scene: Scene) -> Image.Image:

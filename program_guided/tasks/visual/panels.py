@@ -3,32 +3,33 @@
 Departures from the paper's figures: the oracle's result is said beside the executor's.
 
     draw_reasoning(scene, findings, "Is there a bag to the left of the bottle?").save("reasoning.png")
-    contact_sheet([draw_reasoning(...), ...]).save("sheet.png")
+    contact_sheet([draw_card(scene, findings, "Is there a bag to the left of the bottle?"), ...]).save("sheet.png")
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PIL import Image, ImageDraw, ImageFont
 
-from program_guided.tasks.visual.drawing import INK, MARKED, draw_scene
+from program_guided.tasks.visual.drawing import Corners, draw_labels, draw_things, outline_boxes
 from program_guided.tasks.visual.graph import Scene
+from program_guided.tasks.visual.painting import INK
 
-__all__ = ["Finding", "contact_sheet", "draw_reasoning"]
+__all__ = ["Corners", "Finding", "contact_sheet", "draw_card", "draw_reasoning"]
 
-SCALE = 0.5
-"""Size of a scene in a panel."""
-COLUMNS = 3
+SCALE, CARD_SCALE = 0.5, 0.5
+"""Size of a scene in a panel, and on a card."""
+COLUMNS, CARD_COLUMNS = 3, 2
+CARD_WIDTH = 880
 MARGIN, LINE, TEXT_SIZE = 10, 18, 14
-CAPTION = 3 * LINE + MARGIN
-LONGEST = 56
-"""Characters of a line."""
+CARD_LINE, CARD_TEXT_SIZE = 15, 12
+RULE = "#b5b5b5"
+"""Color of the lines between the pictures of a sheet."""
 VERDICTS = {True: ("right", "#1a7f37"), False: ("wrong", "#c62828"), None: ("not known", "#6b6b6b")}
 
-Corners = tuple[float, float, float, float]
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
 @dataclass(frozen=True)
@@ -51,48 +52,112 @@ class Finding:
 
 def draw_reasoning(scene: Scene, findings: Sequence[Finding], title: str = "") -> Image.Image:
     """One panel for every routine, below a title."""
-    picture = draw_scene(scene, legend=False)
-    panels = [_panel(picture, finding, number) for number, finding in enumerate(findings)]
-    sheet = contact_sheet(panels, min(COLUMNS, len(panels)))
-    if not title:
-        return sheet
-    whole = Image.new("RGB", (sheet.width, sheet.height + LINE + 2 * MARGIN), "white")
-    whole.paste(sheet, (0, LINE + 2 * MARGIN))
-    _write(ImageDraw.Draw(whole), (MARGIN, MARGIN), title, INK)
-    return whole
+    picture = draw_things(scene, SCALE)
+    panels = [_panel(picture, scene, finding, number) for number, finding in enumerate(findings, 1)]
+    sheet = _rows(panels, min(COLUMNS, len(panels)))
+    return _titled(sheet, title) if title else sheet
 
 
-def contact_sheet(pictures: Sequence[Image.Image], columns: int = 1) -> Image.Image:
-    """Pictures side by side and below each other, in places of the same size."""
+def draw_card(scene: Scene, findings: Sequence[Finding], title: str = "") -> Image.Image:
+    """The same in small: the scene once, with all that some routine found, beside a list of the routines."""
+    picture = draw_things(scene, CARD_SCALE)
+    outline_boxes(picture, dict.fromkeys(box for finding in findings for box in finding.boxes), CARD_SCALE)
+    draw_labels(picture, scene, CARD_SCALE)
+    left = picture.width + 2 * MARGIN
+    lines = [_listed(finding, number) for number, finding in enumerate(findings, 1)]
+    text = _written(lines, CARD_WIDTH - left - MARGIN, CARD_TEXT_SIZE, CARD_LINE)
+    card = Image.new("RGB", (CARD_WIDTH, max(picture.height, text.height) + MARGIN), "white")
+    card.paste(picture, (MARGIN, 0))
+    card.paste(text, (left, 0))
+    return _titled(card, title) if title else card
+
+
+def contact_sheet(pictures: Sequence[Image.Image], columns: int = CARD_COLUMNS) -> Image.Image:
+    """Pictures in rows, each row as high as its highest, with a thin line between; wide ones are shrunk to a card."""
+    small = [each if each.width <= CARD_WIDTH else _shrunk(each, CARD_WIDTH) for each in pictures]
+    return _rows(small, max(1, min(columns, len(small))), RULE)
+
+
+def _rows(pictures: Sequence[Image.Image], columns: int, rule: str | None = None) -> Image.Image:
+    """Side by side and below each other, in columns of the same width."""
     columns = max(1, columns)
-    width, height = (max((getattr(each, side) for each in pictures), default=1) for side in ("width", "height"))
-    rows = max(1, math.ceil(len(pictures) / columns))
-    sheet = Image.new("RGB", (columns * width, rows * height), "white")
-    for number, picture in enumerate(pictures):
-        sheet.paste(picture, (number % columns * width, number // columns * height))
+    width = max((each.width for each in pictures), default=1)
+    rows = [pictures[at : at + columns] for at in range(0, len(pictures), columns)]
+    sheet = Image.new("RGB", (columns * width, max(1, sum(_highest(row) for row in rows))), "white")
+    draw, top = ImageDraw.Draw(sheet), 0
+    for row in rows:
+        for column, picture in enumerate(row):
+            sheet.paste(picture, (column * width, top))
+            if rule is not None:
+                draw.rectangle((column * width, top, (column + 1) * width, top + _highest(row)), outline=rule)
+        top += _highest(row)
     return sheet
 
 
-def _panel(picture: Image.Image, finding: Finding, number: int) -> Image.Image:
+def _highest(pictures: Sequence[Image.Image]) -> int:
+    return max(each.height for each in pictures)
+
+
+def _shrunk(picture: Image.Image, width: int) -> Image.Image:
+    return picture.resize((width, round(picture.height * width / picture.width)), Image.Resampling.LANCZOS)
+
+
+def _titled(picture: Image.Image, title: str) -> Image.Image:
+    """With a title above."""
+    text = _written([(title, INK)], picture.width - 2 * MARGIN, TEXT_SIZE, LINE)
+    whole = Image.new("RGB", (picture.width, picture.height + text.height + 2 * MARGIN), "white")
+    whole.paste(text, (MARGIN, MARGIN))
+    whole.paste(picture, (0, text.height + 2 * MARGIN))
+    return whole
+
+
+def _panel(picture: Image.Image, scene: Scene, finding: Finding, number: int) -> Image.Image:
     marked = picture.copy()
-    draw = ImageDraw.Draw(marked)
-    for box in finding.boxes:
-        draw.rectangle(box, outline=MARKED, width=6)
-    small = marked.resize((round(picture.width * SCALE), round(picture.height * SCALE)), Image.Resampling.LANCZOS)
-    panel = Image.new("RGB", (small.width + 2 * MARGIN, small.height + CAPTION + 2 * MARGIN), "white")
-    panel.paste(small, (MARGIN, CAPTION))
+    outline_boxes(marked, finding.boxes, SCALE)
+    draw_labels(marked, scene, SCALE)
     verdict, color = VERDICTS[finding.right]
-    draw = ImageDraw.Draw(panel)
-    draw.rectangle(
-        (MARGIN - 3, CAPTION - 3, MARGIN + small.width + 2, CAPTION + small.height + 2), outline=color, width=3
-    )
-    _write(draw, (MARGIN, MARGIN // 2), f"{number + 1}  {finding.routine}", INK)
-    _write(draw, (MARGIN, MARGIN // 2 + LINE), f"{finding.said}  ({finding.probability:.2f})", color)
     told = verdict if finding.right else f"{verdict}: {finding.truth}"
-    _write(draw, (MARGIN, MARGIN // 2 + 2 * LINE), told, color)
+    lines = [(f"{number}  {finding.routine}", INK), (_said(finding), color), (told, color)]
+    text = _written(lines, marked.width, TEXT_SIZE, LINE)
+    top = text.height + MARGIN
+    panel = Image.new("RGB", (marked.width + 2 * MARGIN, top + marked.height + 2 * MARGIN), "white")
+    panel.paste(text, (MARGIN, MARGIN // 2))
+    panel.paste(marked, (MARGIN, top))
+    ImageDraw.Draw(panel).rectangle(
+        (MARGIN - 3, top - 3, MARGIN + marked.width + 2, top + marked.height + 2), outline=color, width=3
+    )
     return panel
 
 
-def _write(draw: ImageDraw.ImageDraw, corner: tuple[int, int], text: str, color: str) -> None:
-    cut = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-    draw.text(corner, cut, fill=color, font=ImageFont.load_default(TEXT_SIZE))
+def _listed(finding: Finding, number: int) -> tuple[str, str]:
+    """A routine and what it found, in one line."""
+    verdict, color = VERDICTS[finding.right]
+    told = "" if finding.right else f"  {verdict}: {finding.truth}"
+    return f"{number}  {finding.routine}:  {_said(finding)}{told}", color
+
+
+def _said(finding: Finding) -> str:
+    return f"{finding.said}  ({finding.probability:.2f})"
+
+
+def _written(lines: Sequence[tuple[str, str]], width: int, size: int, line: int) -> Image.Image:
+    """Lines of text with their colors, wrapped."""
+    font = ImageFont.load_default(size)
+    wrapped = [(part, color) for text, color in lines for part in _wrapped(text, width, font)]
+    picture = Image.new("RGB", (width, max(1, line * len(wrapped))), "white")
+    draw = ImageDraw.Draw(picture)
+    for number, (part, color) in enumerate(wrapped):
+        draw.text((0, line * number), part, fill=color, font=font)
+    return picture
+
+
+def _wrapped(text: str, width: int, font: Font) -> list[str]:
+    """Parts of a text that fit into a width, by words."""
+    parts: list[str] = []
+    for word in text.split(" "):
+        longer = f"{parts[-1]} {word}" if parts else word
+        if parts and font.getlength(longer) <= width:
+            parts[-1] = longer
+        else:
+            parts.append(word)
+    return parts
