@@ -54,9 +54,10 @@ def _measure(seconds: float, folder: Path, checkpoint: Path | None) -> dict[str,
     model = task.build(task.config("plus")).eval() if reasoner is None else reasoner.model
     name = data.first_of(("test_balanced", "val_balanced", "train_balanced"))
     test = data.questions(name, None if reasoner is None else reasoner.vocabulary)
+    many = test.examples(np.arange(min(MANY, len(test))), dense=False)  # as they are asked when a split is measured
     chosen = np.random.default_rng(0).permutation(len(test))[:MANY]
-    many = test.examples(chosen, dense=False)
-    branches = (many.programs.parents >= 0).all(dim=2).any(dim=1).numpy()
+    parents = test.examples(chosen, dense=False).programs.parents
+    branches = (parents >= 0).all(dim=2).any(dim=1).numpy()
     ways = {
         "one program at a time": [test.examples(each[None], dense=False) for each in chosen[:ALONE]],
         "one that branches at a time": [test.examples(each[None], dense=False) for each in chosen[branches][:ALONE]],

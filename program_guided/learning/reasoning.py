@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -67,13 +68,13 @@ class Programs:
     """(batch,) the picture's number in the scene"""
 
     def depth(self) -> Tensor:
-        """(batch, routines) steps before a routine can be carried out in parallel."""
-        depth, parents = torch.zeros_like(self.parents[..., 0]), self.parents.clamp(min=0).flatten(1)
-        there = self.parents >= 0
-        for _ in range(depth.shape[1]):
-            above = depth.gather(1, parents).view_as(self.parents)
-            depth = torch.where(there, above + 1, 0).amax(dim=2)
-        return depth
+        """(batch, routines) steps before a routine can be carried out in parallel; parents stand before it."""
+        parents = self.parents.cpu().numpy()
+        depth = np.full((len(parents), parents.shape[1] + 1), -1)  # the last one is for -1: no parent
+        programs = np.arange(len(parents))[:, None]
+        for routine in range(parents.shape[1]):
+            depth[:, routine] = depth[programs, parents[:, routine]].max(axis=1) + 1
+        return torch.from_numpy(depth[:, :-1]).to(self.parents.device)
 
 
 def carry_out(
