@@ -1,11 +1,12 @@
 """Speed of visual reasoning on one core: routines one after another or in parallel, and learning.
 
 Sequential (Algorithm 1) has one pointer in a program, parallel (Algorithm 3) as many as there are routines whose
-parents are done; nothing else differs. Both are measured for one program at a time and for many at once, on the test
-split: programs carried out alone, the pictures looked at before, and from the picture to the answer.
+parents are done; nothing else differs. Both are measured on the test split, for one program at a time, for all about a
+picture at once, and for many: programs carried out alone, the pictures looked at before, and from the picture to the
+answer.
 
-    figures = measure(3.0, Path("out/visual"))
-    figures["times_faster"]["carried out, one program at a time"]
+    figures = measure(3.0, Path("out/visual"), "visual")
+    figures["times_faster"]["carried out, the programs of a picture at once"]
 """
 
 from __future__ import annotations
@@ -29,15 +30,14 @@ from program_guided.models.executor import Executor
 __all__ = ["measure", "print_figures"]
 
 MANY, ALONE = 256, 32
-"""Programs carried out at once, and how many are tried one at a time."""
+"""Programs carried out at once, and how many, or those of how many pictures, are tried one at a time."""
 UPDATES = 2
 """In a turn."""
 ORDERS = {"sequential": False, "parallel": True}
 
 
-def measure(seconds: float, folder: Path, checkpoint: Path | None = None) -> dict[str, Any]:
-    """Measure each thing for about so many seconds; programs are carried out by an untrained `plus` if no checkpoint
-    is given."""
+def measure(seconds: float, folder: Path, checkpoint: Path | str) -> dict[str, Any]:
+    """Measure each thing for about so many seconds; programs are carried out by a checkpoint."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -47,20 +47,23 @@ def measure(seconds: float, folder: Path, checkpoint: Path | None = None) -> dic
         torch.set_num_threads(threads)
 
 
-def _measure(seconds: float, folder: Path, checkpoint: Path | None) -> dict[str, Any]:
+def _measure(seconds: float, folder: Path, checkpoint: Path | str) -> dict[str, Any]:
     torch.manual_seed(0)
-    task, data = VisualTask(folder), VisualData(folder)
-    reasoner = None if checkpoint is None else Reasoner.from_pretrained(checkpoint)
-    model = task.build(task.config("plus")).eval() if reasoner is None else reasoner.model
+    task, data, reasoner = VisualTask(folder), VisualData(folder), Reasoner.from_pretrained(checkpoint)
+    model = reasoner.model
     name = data.first_of(("test_balanced", "val_balanced", "train_balanced"))
-    test = data.questions(name, None if reasoner is None else reasoner.vocabulary)
+    test = data.questions(name, reasoner.vocabulary)
     many = test.examples(np.arange(min(MANY, len(test))), dense=False)  # as they are asked when a split is measured
-    chosen = np.random.default_rng(0).permutation(len(test))[:MANY]
+    chance = np.random.default_rng(0)
+    chosen = chance.permutation(len(test))[:MANY]
     parents = test.examples(chosen, dense=False).programs.parents
     branches = (parents >= 0).all(dim=2).any(dim=1).numpy()
+    images = test.set.columns["image"]
+    about = [np.flatnonzero(images == image) for image in chance.permutation(np.unique(images))[:ALONE]]
     ways = {
         "one program at a time": [test.examples(each[None], dense=False) for each in chosen[:ALONE]],
         "one that branches at a time": [test.examples(each[None], dense=False) for each in chosen[branches][:ALONE]],
+        "the programs of a picture at once": [test.examples(each, dense=False) for each in about],
         "many programs at once": [many],
     }
     runs = {
@@ -80,7 +83,7 @@ def _measure(seconds: float, folder: Path, checkpoint: Path | None) -> dict[str,
     found = speeds(runs, seconds) | speeds({"learned": [learn]}, seconds)
     compared = [run.removesuffix(", parallel") for run in runs if run.endswith(", parallel")]
     return {
-        "checkpoint": None if checkpoint is None else checkpoint.name,
+        "checkpoint": Path(checkpoint).name,
         "set": name,
         "programs": len(chosen),
         "branching": int(branches.sum()),

@@ -31,7 +31,7 @@ class Bench:
     data: OptionalPath = None
     """visual: folder with an index and features; left out, the embedded world, made in out/visual at need."""
     checkpoint: OptionalPath = None
-    """visual: the executor that carries out programs; left out, one that has learned nothing, which is as fast."""
+    """visual: the executor that carries out programs; left out, the one that ships."""
     questions: int = 1_000_000
     """visual: questions that are written to be indexed, in a temporary folder; a million take 2 GB of it."""
     json: Flag = False
@@ -56,7 +56,7 @@ class Bench:
             with progress_bars() as progress:
                 figures = learn.measure(self.seconds, bar_for_each(progress))
         else:
-            figures = visual.measure(self.seconds, self.data or ready_world(), self.checkpoint)
+            figures = visual.measure(self.seconds, self.data or ready_world(), self.checkpoint or "visual")
             with progress_bars() as progress:
                 show_bar = bar_for_each(progress)
                 figures["index"] = indexing.measure(self.questions, PROCESSES, self.seconds, show_bar)
