@@ -385,10 +385,10 @@ def test_speed_is_measured(world, checkpoint, tmp_path):
     assert figures["largest_difference"] < 1e-5
     assert {"carried out, one program at a time, sequential", "learned"} <= figures["questions_per_second"].keys()
     assert min(figures["questions_per_second"].values()) > 0
-    assert {"carried out, many programs at once", "from picture to answer, one program at a time"} <= set(
+    assert {"carried out, 256 programs at once", "from picture to answer, one program at a time"} <= set(
         figures["times_faster"]
     )
-    steps = figures["steps"]["many programs at once"]
+    steps = figures["steps"]["256 programs at once"]
     assert 1 < steps["parallel"] < steps["sequential"]
     index = figures["index"]
     assert index["questions"] == index["different_questions"] == 40

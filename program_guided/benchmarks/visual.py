@@ -53,18 +53,18 @@ def _measure(seconds: float, folder: Path, checkpoint: Path | str) -> dict[str, 
     model = reasoner.model
     name = data.first_of(("test_balanced", "val_balanced", "train_balanced"))
     test = data.questions(name, reasoner.vocabulary)
-    many = test.examples(np.arange(min(MANY, len(test))), dense=False)  # as they are asked when a split is measured
     chance = np.random.default_rng(0)
     chosen = chance.permutation(len(test))[:MANY]
     parents = test.examples(chosen, dense=False).programs.parents
     branches = (parents >= 0).all(dim=2).any(dim=1).numpy()
     images = test.set.columns["image"]
-    about = [np.flatnonzero(images == image) for image in chance.permutation(np.unique(images))[:ALONE]]
+    about = [np.flatnonzero(images == image) for image in chance.permutation(np.unique(images))]
+    many = test.examples(np.concatenate(about)[:MANY], dense=False)
     ways = {
         "one program at a time": [test.examples(each[None], dense=False) for each in chosen[:ALONE]],
         "one that branches at a time": [test.examples(each[None], dense=False) for each in chosen[branches][:ALONE]],
-        "the programs of a picture at once": [test.examples(each, dense=False) for each in about],
-        "many programs at once": [many],
+        "the programs of a picture at once": [test.examples(each, dense=False) for each in about[:ALONE]],
+        f"{MANY} programs at once": [many],
     }
     runs = {
         f"{what}, {way}, {order}": [run(model, each, parallel) for each in batches]
@@ -142,7 +142,7 @@ def print_figures(figures: dict[str, Any]) -> None:
     console, found = Console(), figures["questions_per_second"]
     table = Table(title="questions a second, one core", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for heading in ("", *ORDERS, "times faster"):
-        table.add_column(heading, justify="right" if heading else "left")
+        table.add_column(heading, justify="right" if heading else "left", min_width=0 if heading else 58)
     for what, ratio in figures["times_faster"].items():
         table.add_row(what, *(f"{found[f'{what}, {order}']:,.0f}" for order in ORDERS), f"{ratio:.2f}")
     console.print(table)
