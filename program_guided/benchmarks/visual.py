@@ -142,10 +142,10 @@ def print_figures(figures: dict[str, Any]) -> None:
     console, found = Console(), figures["questions_per_second"]
     table = Table(title="questions a second, one core", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for heading in ("", *ORDERS, "times faster"):
-        table.add_column(heading, justify="right" if heading else "left", min_width=0 if heading else 58)
+        table.add_column(heading, justify="right" if heading else "left")
     for what, ratio in figures["times_faster"].items():
         table.add_row(what, *(f"{found[f'{what}, {order}']:,.0f}" for order in ORDERS), f"{ratio:.2f}")
-    console.print(table)
+    (console if console.is_terminal else Console(width=120)).print(table)
     index = figures["index"]
     for way, steps in figures["steps"].items():
         print(f"{way}: {steps['sequential']:.2f} steps of a program, {steps['parallel']:.2f} in parallel")
