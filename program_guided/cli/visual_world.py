@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import redirect_stdout
 from pathlib import Path
 
 __all__ = ["TEST_WORLD", "WORLD", "ready_world"]
@@ -25,8 +27,11 @@ def ready_world(only_test: bool = False) -> Path:
     if not (folder / header).is_file():
         if not (folder / "objects" / "gqa_objects_info.json").is_file():
             print(f"making the embedded world in {folder} (once; {time}) ...", flush=True)
-            dataset_visual.build(dataset.Build("visual", out=folder, scenes=(train, val, test)))
-        code = dataset_visual.index(dataset.Index("visual", root=folder))
+            with redirect_stdout(io.StringIO()):  # what to do next is not the user's business here
+                dataset_visual.build(dataset.Build("visual", out=folder, scenes=(train, val, test)))
+        with redirect_stdout(io.StringIO()):
+            code = dataset_visual.index(dataset.Index("visual", root=folder))
         if code:
+            print("interrupted; the same command goes on where it stopped")
             raise SystemExit(code)
     return folder
