@@ -218,6 +218,8 @@ def test_readme_shows_the_speed_of_reasoning():
     figures = results("bench_visual.json")
     readme, index = " ".join(README.split()), figures["index"]
     assert figures["largest_difference"] < 1e-5
+    by_picture = figures["times_faster"]["carried out, the programs of a picture at once"]
+    assert f"takes {by_picture:.1f} times as long one routine after another" in readme
     assert f"learns from {figures['questions_per_second']['learned']:,.0f} questions a second" in readme
     assert index["questions"] == 1_000_000
     indexed = f"a million questions are indexed in {index['seconds']:.0f} seconds and {index['peak_megabytes']:,.0f} MB"
