@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from program_guided.cli.dataset import Build
 from program_guided.tasks.visual.detections import Detector
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
@@ -42,6 +43,7 @@ def test_a_detector_can_be_blind(tmp_path):
     with ObjectFeatures(tmp_path / "out" / "visual" / "objects") as features:
         clutter = [len(features.read(image).boxes) for image in features.image_ids]
     assert max(clutter) <= Detector.clutter
+    assert (Build.noise, Build.misses) == (Detector.noise, Detector.misses), "unless said otherwise"
 
 
 def test_index_writes_verifies_and_does_nothing_twice(world, tmp_path):

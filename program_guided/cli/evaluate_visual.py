@@ -176,8 +176,7 @@ def _means(agents: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Mean and spread over checkpoints that differ in their seed only."""
     groups: list[dict[str, Mapping[str, Any]]] = []
     for name, agent in agents.items():
-        alike = (group for group in groups if all(_another_seed(agent, other) for other in group.values()))
-        group = next(alike, None)
+        group = next((each for each in groups if all(_another_seed(agent, other) for other in each.values())), None)
         if group is None:
             groups.append(group := {})
         group[name] = agent
@@ -186,14 +185,14 @@ def _means(agents: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _another_seed(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two agents are of one kind, learned in the same way from the same data, with different seeds."""
-    first, second = ({**agent["training"]} for agent in (one, other))
-    same = all(first.get(name) == second.get(name) for name in ("train", "data"))
-    same = same and all(
-        first.get("settings", {}).get(name) == value
-        for name, value in second.get("settings", {}).items()
-        if name != "every"
-    )
-    return same and _kind(first) == _kind(second) and first.get("seed") != second.get("seed")
+    first, second = one["training"], other["training"]
+    return _recipe(first) == _recipe(second) and first.get("seed") != second.get("seed")
+
+
+def _recipe(training: Mapping[str, Any]) -> tuple[Any, ...]:
+    """All that a training depends on, but its seed."""
+    settings = {name: value for name, value in training.get("settings", {}).items() if name != "every"}
+    return _kind(training), training.get("train"), training.get("data"), settings
 
 
 def _mean_of(group: Mapping[str, Mapping[str, Any]], split: str) -> dict[str, Any]:
