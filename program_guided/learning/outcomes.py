@@ -25,7 +25,7 @@ from program_guided.models.executor import Executor
 from program_guided.models.objects import Pictures
 from program_guided.tasks.visual.domain import DOMAIN, ROWS
 
-__all__ = ["Examination", "Outcomes", "examine", "outcomes_of"]
+__all__ = ["Examination", "Outcomes", "examine", "examine_elsewhere", "outcomes_of"]
 
 OBJECTS, BOOLEAN, ANSWER = range(len(RESULTS))
 FAMILIES = np.array([*(ROWS[operation.name].family for operation in DOMAIN.operations), ""])
@@ -118,6 +118,22 @@ def examine(
     return Examination(
         predictions, 100 * correct / max(1, len(asked)), {key: 100 * right[key] / known[key] for key in known}
     )
+
+
+def examine_elsewhere(model: Executor, data: Questions, asked: NDArray[np.int64]) -> tuple[int, float]:
+    """Ask each question about the picture half way round the list: (how often the oracle knows the answer, % of those
+    that are right)."""
+    own = data.set.columns["image"][asked]
+    about = np.roll(own, len(own) // 2)
+    known = right = 0
+    for first in range(0, len(asked), AT_ONCE):
+        some = slice(first, first + AT_ONCE)
+        examples = data.examples(asked[some], about=about[some])
+        outcomes, rows = outcomes_of(model, examples.pictures, examples.programs), torch.arange(len(examples.last))
+        judged = outcomes.known(examples)[rows, examples.last]
+        known += int(judged.sum())
+        right += int((judged & outcomes.right(examples)[rows, examples.last]).sum())
+    return known, 100 * right / max(1, known)
 
 
 def _answers(outcomes: Outcomes, examples: Examples, vocabulary: Vocabulary) -> list[str]:

@@ -143,10 +143,14 @@ class Questions:
         kinds = KINDS[np.asarray(columns["operation"])[np.asarray(columns["routine"][1:]) - 1]]
         return np.sqrt(1 / np.bincount(kinds)[kinds])
 
-    def examples(self, numbers: NDArray[np.int64], dense: bool = True) -> Examples:
-        """Some questions; with `dense` also what the oracle knows of their routines."""
+    def examples(
+        self, numbers: NDArray[np.int64], dense: bool = True, about: NDArray[np.int64] | None = None
+    ) -> Examples:
+        """Some questions; with `dense` also what the oracle knows of their routines. If they are asked `about` other
+        pictures than their own, only the oracle knows the answer."""
         batch = self.set.batch(numbers, every_word=True)
-        images, of = np.unique(batch.images, return_inverse=True)
+        shown = batch.images if about is None else about
+        images, of = np.unique(shown, return_inverse=True)
         found = [self._detected(int(image)) for image in images]
         pictures = pictures_of(found)
         shape = batch.operations.shape
@@ -157,10 +161,12 @@ class Questions:
         types = TYPES[batch.operations]
         if dense:
             for row, number in enumerate(numbers):
-                self._fill(row, int(number), found[of[row]], types, objects, booleans, answers)
-        ends_in_boolean = types[rows, last] == 1
-        booleans[rows, last] = np.where(ends_in_boolean, self._truths[batch.answers], NO_TARGET)
-        answers[rows, last] = np.where(ends_in_boolean, NO_TARGET, self._answers[batch.answers])
+                self._fill(row, int(number), int(shown[row]), found[of[row]], types, objects, booleans, answers)
+        own = shown == batch.images
+        rows, last_ones = rows[own], last[own]
+        ends_in_boolean = types[rows, last_ones] == 1
+        booleans[rows, last_ones] = np.where(ends_in_boolean, self._truths[batch.answers[rows]], NO_TARGET)
+        answers[rows, last_ones] = np.where(ends_in_boolean, NO_TARGET, self._answers[batch.answers[rows]])
         programs = programs_of(self._words[batch.words], batch.parents, batch.operations >= 0, of)
         targets = (torch.from_numpy(each) for each in (types, last, objects, booleans, answers))
         return Examples(batch.operations, pictures, programs, *targets)
@@ -169,19 +175,21 @@ class Questions:
         self,
         row: int,
         number: int,
+        image: int,
         detected: Detected,
         types: NDArray[np.int64],
         objects: NDArray[np.float32],
         booleans: NDArray[np.int64],
         answers: NDArray[np.int64],
     ) -> None:
-        """What the oracle knows of one question."""
-        targets = self._targets.get(number)
+        """What the oracle knows of one question, asked about a picture."""
+        own = image == int(self.set.columns["image"][number])
+        targets = self._targets.get(number) if own else None
         if targets is None:
-            scene = self.index.scene(self.index.images[int(self.set.columns["image"][number])])
+            scene = self.index.scene(self.index.images[image])
             results = execute(Program(self.set.program(number)), scene)
             targets = dense_targets(results, scene, detected.boxes)
-            if len(self._targets) < MOST_TARGETS:
+            if own and len(self._targets) < MOST_TARGETS:
                 self._targets[number] = targets
         for routine in np.flatnonzero(targets.supervised):
             kind = types[row, routine]

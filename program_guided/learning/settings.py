@@ -263,9 +263,11 @@ class VisualSettings(Settings):
     """Weight decay."""
     dropout: float = 0.2
     """Share of the features that is hidden."""
+    elsewhere: float = 0.0
+    """dense: share of the questions that are asked about another picture than their own."""
 
     COUNTS: ClassVar[tuple[str, ...]] = (*Settings.COUNTS, "questions", "together")
-    SHARES: ClassVar[tuple[str, ...]] = (*Settings.SHARES, "dropout")
+    SHARES: ClassVar[tuple[str, ...]] = (*Settings.SHARES, "dropout", "elsewhere")
 
     @property
     def shared(self) -> tuple[str, int]:
@@ -308,7 +310,7 @@ RECIPES: Mapping[tuple[str, str, str], Settings] = {
     ("minecraft", "reward", "paper"): A2CSettings(),
     ("minecraft", "progress", "plus"): PPOSettings(),
     ("minecraft", "progress", "paper"): A2CSettings(),
-    ("visual", "dense", "plus"): VisualSettings(),
+    ("visual", "dense", "plus"): VisualSettings(elsewhere=0.25),
     ("visual", "partial", "plus"): VisualSettings(),
     ("visual", "dense", "paper"): VisualSettings(questions=256, rate=1e-4, decay=0.01, dropout=0.0),
     ("visual", "partial", "paper"): VisualSettings(questions=256, rate=1e-4, decay=0.01, dropout=0.0),

@@ -79,7 +79,8 @@ class VisualTraining(Learner[VisualSettings]):
         self._chances = np.append(0, np.cumsum(data.rarity[data.by_picture[0]]))
 
     def step(self) -> float:
-        examples = self._data.examples(self._draw(), self._dense)
+        numbers = self._draw()
+        examples = self._data.examples(numbers, self._dense, self._about(numbers))
         examples = replace(examples, pictures=self._hidden(examples.pictures))
         examples = moved(examples, next(self.model.parameters()).device)
         scene = self.model.reader.look(examples.pictures)
@@ -87,6 +88,14 @@ class VisualTraining(Learner[VisualSettings]):
         loss = self.descend(reasoning_loss(self.model, scene, examples, results, self._dense))
         self.done += 1
         return loss
+
+    def _about(self, numbers: np.ndarray) -> np.ndarray | None:
+        """Pictures that questions are asked about: some about others than their own, in which what is named may be
+        missing; the oracle knows the results there too."""
+        if not (self._dense and self.settings.elsewhere):
+            return None
+        own = self._data.set.columns["image"][numbers]
+        return np.where(self._numpy.random(len(own)) < self.settings.elsewhere, self._numpy.permutation(own), own)
 
     def _hidden(self, pictures: Pictures) -> Pictures:
         """Pictures with some numbers of each feature left out, others larger in their place: single objects cannot
