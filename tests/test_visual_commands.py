@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from program_guided.cli.dataset import Build
+from program_guided.learning.visual_task import VisualData
 from program_guided.tasks.visual.detections import Detector
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
@@ -35,6 +36,24 @@ def test_a_built_world_has_the_release_s_files_and_pictures(world):
     assert len(list((world / "train_all_questions").glob("*.json"))) == 10
     assert (world / "objects" / "gqa_objects_info.json").is_file()
     assert len(list((world / "pictures").glob("*.png"))) == 1
+
+
+def test_an_index_of_other_files_is_not_used(tmp_path):
+    def build(seed):
+        made = proto("dataset", "build", "visual", "--scenes", 1, 1, 1, "--seed", seed, folder=tmp_path)
+        assert made.returncode == 0, made.stderr
+
+    build(1)
+    assert proto("dataset", "index", "visual", "--root", "out/visual", folder=tmp_path).returncode == 0
+    VisualData(tmp_path / "out" / "visual")
+    build(2)
+    evaluated = proto("evaluate", "oracle", "--task", "visual", "--data", "out/visual", folder=tmp_path)
+    assert "there is no finished index" in evaluated.stderr
+    assert proto("dataset", "index", "visual", "--root", "out/visual", folder=tmp_path).returncode == 0
+    with (tmp_path / "out" / "visual" / "test_balanced_questions.json").open("a") as file:
+        file.write(" ")
+    evaluated = proto("evaluate", "oracle", "--task", "visual", "--data", "out/visual", folder=tmp_path)
+    assert evaluated.stderr.startswith("error: out/visual/test_balanced_questions.json: is not the file that")
 
 
 def test_a_detector_can_be_blind(tmp_path):

@@ -37,6 +37,7 @@ from program_guided.tasks.visual.building import write_world
 from program_guided.tasks.visual.detections import Detector
 from program_guided.tasks.visual.domain import COMPARATIVES, ROWS
 from program_guided.tasks.visual.indexing import make_index
+from program_guided.tasks.visual.oracle import execute
 from program_guided.tasks.visual.release import read_questions
 
 SMALL = {"word_width": 8, "hidden": 32, "heads": 4, "blocks": 1}
@@ -151,6 +152,35 @@ def test_partial_supervision_sees_the_answer_alone(world):
     losses = [reasoning_loss(model, scene, each, results, dense=False).item() for each in (examples, bare)]
     assert losses[0] == losses[1]
     assert reasoning_loss(model, scene, examples, results, dense=True).item() != losses[0]
+
+
+def test_asked_about_another_picture_the_oracle_answers(world):
+    data = VisualData(world).questions("train_balanced")
+    numbers, own = np.arange(60), data.set.columns["image"][:60]
+    one, same, other = (data.examples(numbers, about=about) for about in (None, own, own[::-1]))
+    for name in ("objects", "booleans", "answers"):
+        assert torch.equal(getattr(one, name), getattr(same, name))
+    truths = Counter()
+    for row, number in enumerate(numbers):
+        question, image = data.set.question(int(number)), data.index.images[own[::-1][row]]
+        result = execute(question.program, data.index.scene(image))[-1].value
+        if isinstance(result, bool) and own[row] != own[::-1][row]:
+            assert other.booleans[row, other.last[row]] == result
+            truths[result] += 1
+        if result is None and own[row] != own[::-1][row]:
+            assert other.booleans[row, other.last[row]] == other.answers[row, other.last[row]] == NO_TARGET
+    assert min(truths[True], truths[False]) > 0
+    assert (other.objects[..., -1] > 0).sum() > (one.objects[..., -1] > 0).sum(), "more is missing"
+
+
+def test_so_many_questions_are_asked_elsewhere(world):
+    task, numbers = VisualTask(world), np.arange(400) % 60
+    own = VisualData(world).questions("train_balanced").set.columns["image"][numbers]
+    for share in (0.0, 0.5):
+        about = task.learner(model_of(world), VisualSettings(elsewhere=share), seed=0)._about(numbers)
+        assert (about is None) if not share else 0.3 < np.mean(about != own) < 0.5
+    partial = VisualTask(world, "partial").learner(model_of(world), VisualSettings(elsewhere=0.5), seed=0)
+    assert partial._about(numbers) is None, "without the oracle nobody knows the answers"
 
 
 def test_rare_kinds_of_questions_are_asked_more_often(world):
@@ -353,6 +383,8 @@ def test_checkpoints_are_measured_by_the_release_s_measures(world, checkpoint, t
     found = [figures["agents"][str(agent)]["splits"]["test"] for agent in agents]
     assert full["accuracy"] == pytest.approx((found[0]["accuracy"] + found[1]["accuracy"]) / 2)
     assert found[0]["questions"] == VisualData(world).index.sets["test_balanced"]
+    assert 0 < found[0]["known_elsewhere"] < found[0]["questions"]
+    assert 0 < found[0]["elsewhere"] <= 100
     assert {"consistency", "validity", "plausibility", "distribution", "structural", "steps"} <= found[0].keys()
     assert "select" in found[0]["routines"]
     assert sheet.stat().st_size > 1000
@@ -385,10 +417,9 @@ def test_speed_is_measured(world, checkpoint, tmp_path):
     assert figures["largest_difference"] < 1e-5
     assert {"carried out, one program at a time, sequential", "learned"} <= figures["questions_per_second"].keys()
     assert min(figures["questions_per_second"].values()) > 0
-    assert {"carried out, 256 programs at once", "from picture to answer, one program at a time"} <= set(
-        figures["times_faster"]
-    )
-    steps = figures["steps"]["256 programs at once"]
+    many = f"{min(256, len(VisualData(world).index.questions('test_balanced')))} programs at once"
+    assert {f"carried out, {many}", "from picture to answer, one program at a time"} <= set(figures["times_faster"])
+    steps = figures["steps"][many]
     assert 1 < steps["parallel"] < steps["sequential"]
     index = figures["index"]
     assert index["questions"] == index["different_questions"] == 40

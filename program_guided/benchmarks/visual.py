@@ -64,7 +64,7 @@ def _measure(seconds: float, folder: Path, checkpoint: Path | str) -> dict[str, 
         "one program at a time": [test.examples(each[None], dense=False) for each in chosen[:ALONE]],
         "one that branches at a time": [test.examples(each[None], dense=False) for each in chosen[branches][:ALONE]],
         "the programs of a picture at once": [test.examples(each, dense=False) for each in about[:ALONE]],
-        f"{MANY} programs at once": [many],
+        f"{len(many.last)} programs at once": [many],
     }
     runs = {
         f"{what}, {way}, {order}": [run(model, each, parallel) for each in batches]

@@ -20,6 +20,7 @@ TEST_SETS = ("testdev_balanced", "dev", "test_balanced", "val_balanced", "val_al
 
 def build(options: Build) -> int:
     """Write the embedded world."""
+    from program_guided.tasks.visual.assembly import HEADER
     from program_guided.tasks.visual.building import scenes_of, write_world
     from program_guided.tasks.visual.detections import Detector
     from program_guided.tasks.visual.drawing import draw_scene
@@ -32,6 +33,7 @@ def build(options: Build) -> int:
         raise DataError("--noise must be 0 or more, --misses from 0 to 1")
     folder, detector = options.out or Path("out/visual"), Detector(noise=options.noise, misses=options.misses)
     splits = dict(zip(("train", "val", "test"), options.scenes, strict=True))
+    (folder / "index" / HEADER).unlink(missing_ok=True)  # of a world that was there before
     with progress_bars() as progress:
         show = bar_for_each(progress)
         write_world(folder, splits, options.seed, detector, show)

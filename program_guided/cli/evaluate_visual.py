@@ -15,7 +15,7 @@ from program_guided.cli.output import print_json, progress_bars, save_json
 from program_guided.cli.visual_world import ready_world
 from program_guided.errors import DataError
 from program_guided.files import make_folder_of, read_json, renamed
-from program_guided.learning.outcomes import Examination, examine
+from program_guided.learning.outcomes import Examination, examine, examine_elsewhere
 from program_guided.learning.questions import Questions
 from program_guided.learning.reasoner import Reasoner
 from program_guided.learning.visual_task import VisualData
@@ -35,6 +35,8 @@ PAPER = {
 }
 """The paper's ablation table: accuracy on the validation split of GQA, which is other data."""
 MEASURES = ("accuracy", "binary", "open", "consistency", "plausibility", "validity", "distribution")
+ELSEWHERE = "elsewhere"
+"""% of the questions answered as the oracle does when they are asked about other pictures, where it knows an answer."""
 KEPT = ("command", "commit", "machine", "target", "train", "data", "seed", "settings", "samples", "minutes", "curve")
 ORACLE = "oracle"
 """Executes programs on scene graphs instead of pictures."""
@@ -138,7 +140,8 @@ def _measured(
     split = split_of(balanced)
     choices = data.index.choices(split) if split in data.index.header["sets"].get(CHOICES, {}) else None
     scores = evaluate(questions, {**found.predictions, **entailed.predictions}, choices)
-    return {**scores, "routines": found.families}
+    known, right = examine_elsewhere(reasoner.model, asked, numbers) if reasoner and data.index.scene_ids else (0, None)
+    return {**scores, "routines": found.families, "elsewhere": right, "known_elsewhere": known}
 
 
 def _executed(asked: Questions, numbers: np.ndarray, progress: Callable[[int], None]) -> Examination:
@@ -206,7 +209,7 @@ def _mean_of(group: Mapping[str, Mapping[str, Any]], split: str) -> dict[str, An
         "split": split,
         "seeds": [agent["training"].get("seed") for agent in agents],
         "standard_error": _error(accuracies),
-        **{name: _mean([agent["splits"][split][name] for agent in agents]) for name in MEASURES},
+        **{name: _mean([agent["splits"][split].get(name) for agent in agents]) for name in (*MEASURES, ELSEWHERE)},
     }
 
 
@@ -250,19 +253,23 @@ def _print(figures: Mapping[str, Any], breakdown: bool) -> None:
             table.add_row(*row)
         (console if console.is_terminal else Console(width=160)).print(table)
 
-    measures = ("acc.", "±", "bin.", "open", "cons.", "plau.", "val.", "dist.", "seeds", "paper")
+    measures = ("acc.", "±", "bin.", "open", "cons.", "plau.", "val.", "dist.", "other", "seeds", "paper")
     for split in dict.fromkeys(each["split"] for each in figures["means"]):
         means = [each for each in figures["means"] if each["split"] == split]
         rows = [
             [_named(each, means), _shown(each["accuracy"]), _shown(each["standard_error"])]
             + [_shown(each[name]) for name in MEASURES[1:-1]]
-            + [_shown(each["distribution"], 3), str(len(each["seeds"])), _shown(PAPER.get(each["model"]))]
+            + [
+                _shown(each["distribution"], 3),
+                _shown(each[ELSEWHERE]),
+                str(len(each["seeds"])),
+                _shown(PAPER.get(each["model"])),
+            ]
             for each in means
         ]
         show(f"questions of {split} answered, % (the paper's are of GQA)", ("model", *measures), rows)
-    print(
-        "±: standard error over seeds; cons., plau., val.: consistency, plausibility, validity; dist.: lower is better"
-    )
+    print("±: standard error over seeds; cons., plau., val., dist.: consistency, plausibility, validity, distribution")
+    print("(lower is better); other: questions asked about other pictures, answered as the oracle does")
     if not breakdown:
         return
     for key in ("structural", "semantic", "steps", "routines"):

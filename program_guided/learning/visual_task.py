@@ -45,6 +45,7 @@ class VisualData:
 
     def __init__(self, folder: Path, features: Path | None = None) -> None:
         self.index = Index.open(folder / "index")
+        self.index.check_sources(folder)
         self.features = ObjectFeatures(features or folder / "objects")
 
     @cached_property

@@ -83,6 +83,14 @@ class Index:
             _check(folder / name, about, verify)
         return cls(folder, header)
 
+    def check_sources(self, root: Path) -> None:
+        """An error if a file of the root that the index was made of has another size now."""
+        for _, _, name, size, _ in self.header["sources"]:
+            path = root / name
+            if path.is_file() and path.stat().st_size != size:
+                remedy = REMEDY.replace("DIR", str(root))
+                raise DataError(f"{path}: is not the file that {self.folder} was made of; {remedy}")
+
     @property
     def sets(self) -> dict[str, int]:
         """Sets of questions, and how many there are in each."""
