@@ -201,7 +201,9 @@ def test_readme_shows_what_real_pictures_teach():
         picture, blind = (
             results(f"real_pictures_folds_{steps}.json")["accuracy"][name] for name in ("picture", "blind")
         )
-        assert re.search(rf"{steps} updates {picture:.1f} %[^;]* {blind:.1f} %", told), steps
+        assert re.search(rf"{steps} [^;]*{picture:.1f} %[^;]* {blind:.1f} %", told), steps
+    assert f"right in {figures['priors']['whole program']:.1f} %" in readme
+    assert f"{figures['unknown_answers']:.1f} % of the answers are never given in train" in readme
 
 
 def visual_speed_rows():
@@ -225,6 +227,19 @@ def test_readme_shows_the_speed_of_reasoning():
     indexed = f"a million questions are indexed in {index['seconds']:.0f} seconds and {index['peak_megabytes']:,.0f} MB"
     assert indexed in readme
     assert f"{index['read_per_second'] / 1e3:.0f} thousand a second" in readme
+
+
+def test_readme_shows_what_questions_about_other_pictures_are_worth():
+    readme = " ".join(README.split())
+    old, new = sorted(results("visual_elsewhere.json")["means"], key=lambda mean: len(mean["seeds"]))
+    assert f"{new['accuracy']:.1f} % of the test split (mean of {len(new['seeds'])} seeds)" in readme
+    assert f"{new['elsewhere']:.1f} % as the oracle does, instead of {old['elsewhere']:.1f} % without" in readme
+    prior = results("dataset_visual.json")["blind_prior"]["whole program"]
+    assert f"Guessing by the whole program answers {prior:.1f} %" in readme
+    agents = results("visual.json")["agents"]
+    full = [agents[f"out/visual-full-{seed}"]["splits"]["test"]["structural"] for seed in range(3)]
+    compared, *others = sorted(sum(each[kind] for each in full) / 3 for kind in full[0])
+    assert f"answers {compared:.1f} % of them, and at least {others[0]:.1f} % of any other type" in readme
 
 
 def test_readme_shows_how_it_generalises():

@@ -138,9 +138,9 @@ class Checker:
             number = self._resolve(piece)
             if number is None:
                 count = len(self._outputs)
-                self._complain(
-                    line, piece, f"there is no result {quote(piece.text)[1:-1]} before this call ({count} so far)"
-                )
+                problem = f"there is no result {quote(piece.text)[1:-1]} before this call ({count} so far)"
+                hint = "one call a line: give its result a name, and use that" if "(" in piece.text else ""
+                self._complain(line, piece, problem, hint)
             elif self._outputs[number] not in (wanted, None):
                 message = f"{quote(piece.text)[1:-1]} is {self._outputs[number]}, but '{operation.name}' takes {wanted}"
                 self._complain(line, piece, message)
