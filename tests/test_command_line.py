@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from program_guided.cli import output
+
 PROTO = Path(sys.executable).with_name("proto")
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -328,3 +330,11 @@ def test_a_program_longer_than_an_observation_can_be_run(tmp_path):
 
 def test_the_version_can_be_asked_for():
     assert proto("--version").stdout.startswith("program_guided 0.")
+
+
+def test_where_no_bar_can_be_drawn_a_line_tells_how_far_work_is(monkeypatch, capsys):
+    for quiet, told in ((60.0, ""), (0.0, "counting: 50 % done\n")):
+        monkeypatch.setattr(output, "QUIET_SECONDS", quiet)
+        with output.progress_bars() as progress:
+            progress.update(progress.add_task("counting", total=4), completed=2)
+        assert capsys.readouterr().err == told

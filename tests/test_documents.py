@@ -301,8 +301,9 @@ def test_the_commands_of_the_readme_are_commands():
         assert helped.returncode == 0, command
 
 
-def test_the_python_of_the_readme_runs(tmp_path):
-    for code in re.findall(r"```python\n(.*?)```", README, re.DOTALL):
+def test_the_python_of_the_documents_runs(tmp_path):
+    told = README + (ROOT / "docs" / "visual_learning.md").read_text("utf-8")
+    for code in re.findall(r"```python\n(.*?)```", told, re.DOTALL):
         ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300)
         assert ran.returncode == 0, ran.stderr
 

@@ -16,7 +16,7 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from program_guided.benchmarks.timing import one_core, speeds
+from program_guided.benchmarks.timing import Watch, one_core, speeds, unwatched
 from program_guided.errors import DataError
 from program_guided.tasks.visual.building import FIRST_IMAGE, scenes_of
 from program_guided.tasks.visual.index import Index
@@ -41,13 +41,8 @@ SCENES = 200
 BATCH, BATCHES = 1024, 16
 """Questions read at once, and how many times in a turn."""
 
-Watch = Callable[[str, int, int], None]
-"""Told what is done, how much of it, of how much."""
 
-
-def measure(
-    questions: int, processes: int, seconds: float, watch: Watch = lambda what, done, total: None
-) -> dict[str, Any]:
+def measure(questions: int, processes: int, seconds: float, watch: Watch = unwatched) -> dict[str, Any]:
     """Index so many questions with so many processes, then read them for about so many seconds."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)

@@ -1,9 +1,9 @@
 """Speed of visual reasoning on one core: routines one after another or in parallel, and learning.
 
 Sequential (Algorithm 1) has one pointer in a program, parallel (Algorithm 3) as many as there are routines whose
-parents are done; nothing else differs. Both are measured on the test split, for one program at a time, for all about a
-picture at once, and for many: programs carried out alone, the pictures looked at before, and from the picture to the
-answer.
+parents are done; nothing else differs. Both are measured on the whole test split, for one program at a time, for all
+about a picture at once, and for many; and for those that branch, one at a time. Programs are carried out alone, the
+pictures looked at before, and from the picture to the answer.
 
     figures = measure(3.0, Path("out/visual"), "visual")
     figures["times_faster"]["carried out, the programs of a picture at once"]
@@ -11,60 +11,60 @@ answer.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-import numpy as np
 import torch
 
-from program_guided.benchmarks.timing import one_core, speeds
+from program_guided.benchmarks.timing import Watch, one_core, speeds, unwatched
 from program_guided.learning.outcomes import outcomes_of
 from program_guided.learning.questions import Examples
 from program_guided.learning.reasoner import Reasoner
-from program_guided.learning.reasoning import carry_out
+from program_guided.learning.reasoning import Programs, carry_out
 from program_guided.learning.settings import VisualSettings
 from program_guided.learning.visual_task import VisualData, VisualTask
 from program_guided.models.executor import Executor
 
 __all__ = ["measure", "print_figures"]
 
-MANY, ALONE = 256, 32
-"""Programs carried out at once, and how many, or those of how many pictures, are tried one at a time."""
+MANY = 256
+"""Programs carried out at once."""
 UPDATES = 2
 """In a turn."""
 ORDERS = {"sequential": False, "parallel": True}
 
 
-def measure(seconds: float, folder: Path, checkpoint: Path | str) -> dict[str, Any]:
+def measure(seconds: float, folder: Path, checkpoint: Path | str, watch: Watch = unwatched) -> dict[str, Any]:
     """Measure each thing for about so many seconds; programs are carried out by a checkpoint."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with one_core():
-            return _measure(seconds, folder, checkpoint)
+            return _measure(seconds, folder, checkpoint, watch)
     finally:
         torch.set_num_threads(threads)
 
 
-def _measure(seconds: float, folder: Path, checkpoint: Path | str) -> dict[str, Any]:
+def _measure(seconds: float, folder: Path, checkpoint: Path | str, watch: Watch) -> dict[str, Any]:
     torch.manual_seed(0)
     task, data, reasoner = VisualTask(folder), VisualData(folder), Reasoner.from_pretrained(checkpoint)
     model = reasoner.model
     name = data.first_of(("test_balanced", "val_balanced", "train_balanced"))
     test = data.questions(name, reasoner.vocabulary)
-    chance = np.random.default_rng(0)
-    chosen = chance.permutation(len(test))[:MANY]
-    parents = test.examples(chosen, dense=False).programs.parents
-    branches = (parents >= 0).all(dim=2).any(dim=1).numpy()
-    images = test.set.columns["image"]
-    about = [np.flatnonzero(images == image) for image in chance.permutation(np.unique(images))]
-    many = test.examples(np.concatenate(about)[:MANY], dense=False)
+    order, starts = test.by_picture
+    pictures = [test.examples(order[first:end], dense=False) for first, end in itertools.pairwise(starts)]
+    alone = [_only(each, number) for each in pictures for number in range(len(each.last))]
+    branching = [each for each in alone if bool((each.programs.parents >= 0).all(dim=2).any())]
+    many = [test.examples(order[first : first + MANY], dense=False) for first in range(0, len(order), MANY)]
     ways = {
-        "one program at a time": [test.examples(each[None], dense=False) for each in chosen[:ALONE]],
-        "one that branches at a time": [test.examples(each[None], dense=False) for each in chosen[branches][:ALONE]],
-        "the programs of a picture at once": [test.examples(each, dense=False) for each in about[:ALONE]],
-        f"{len(many.last)} programs at once": [many],
+        "one program at a time": alone,
+        "one that branches at a time": branching,
+        "the programs of a picture at once": pictures,
+        f"{MANY} programs at once": many,
     }
     runs = {
         f"{what}, {way}, {order}": [run(model, each, parallel) for each in batches]
@@ -80,13 +80,13 @@ def _measure(seconds: float, folder: Path, checkpoint: Path | str) -> dict[str, 
             learner.step()
         return UPDATES * learner.settings.questions
 
-    found = speeds(runs, seconds) | speeds({"learned": [learn]}, seconds)
+    found = speeds(runs, seconds, watch) | speeds({"learned": [learn]}, seconds)
     compared = [run.removesuffix(", parallel") for run in runs if run.endswith(", parallel")]
     return {
         "checkpoint": Path(checkpoint).name,
         "set": name,
-        "programs": len(chosen),
-        "branching": int(branches.sum()),
+        "programs": len(alone),
+        "branching": len(branching),
         "steps": {
             way: {order: _mean_steps(batches, parallel) for order, parallel in ORDERS.items()}
             for way, batches in ways.items()
@@ -94,8 +94,15 @@ def _measure(seconds: float, folder: Path, checkpoint: Path | str) -> dict[str, 
         },
         "questions_per_second": found,
         "times_faster": {what: found[f"{what}, parallel"] / found[f"{what}, sequential"] for what in compared},
-        "largest_difference": _difference(model, many),
+        "largest_difference": max(_difference(model, each) for each in many),
     }
+
+
+def _only(examples: Examples, number: int) -> Examples:
+    """One of some questions about a picture, without what others need room for."""
+    programs, length = examples.programs, int(examples.last[number]) + 1
+    parts = (each[number : number + 1, :length] for each in (programs.words, programs.parents, programs.exists))
+    return replace(examples, programs=Programs(*parts, programs.of[number : number + 1]))
 
 
 def _carrying_out(model: Executor, examples: Examples, parallel: bool) -> Callable[[], int]:
@@ -124,14 +131,8 @@ def _difference(model: Executor, examples: Examples) -> float:
 
 
 def _mean_steps(batches: list[Examples], parallel: bool) -> float:
-    """Of a program: how deep it is, or how many routines it has."""
-    found = [
-        (each.programs.depth() + 1 if parallel else each.programs.exists.cumsum(dim=1))
-        .masked_fill(~each.programs.exists, 0)
-        .amax(dim=1)
-        for each in batches
-    ]
-    return float(torch.cat(found).float().mean())
+    """That a batch takes."""
+    return fmean(len(each.programs.in_parallel if parallel else each.programs.in_sequence) for each in batches)
 
 
 def print_figures(figures: dict[str, Any]) -> None:
@@ -148,7 +149,7 @@ def print_figures(figures: dict[str, Any]) -> None:
     (console if console.is_terminal else Console(width=120)).print(table)
     index = figures["index"]
     for way, steps in figures["steps"].items():
-        print(f"{way}: {steps['sequential']:.2f} steps of a program, {steps['parallel']:.2f} in parallel")
+        print(f"{way}: {steps['sequential']:.2f} steps, {steps['parallel']:.2f} in parallel")
     print(f"largest difference of a probability: {figures['largest_difference']:.1e}")
     print(f"learned: {found['learned']:,.0f} questions a second")
     memory = "" if index["peak_megabytes"] is None else f", {index['peak_megabytes']:,.0f} MB at most"

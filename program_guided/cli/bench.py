@@ -56,9 +56,10 @@ class Bench:
             with progress_bars() as progress:
                 figures = learn.measure(self.seconds, bar_for_each(progress))
         else:
-            figures = visual.measure(self.seconds, self.data or ready_world(), self.checkpoint or "visual")
+            folder = self.data or ready_world()
             with progress_bars() as progress:
                 show_bar = bar_for_each(progress)
+                figures = visual.measure(self.seconds, folder, self.checkpoint or "visual", show_bar)
                 figures["index"] = indexing.measure(self.questions, PROCESSES, self.seconds, show_bar)
         report(figures, self.save, self.json, show)
         return 0

@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,7 +34,8 @@ __all__ = [
     "save_json",
 ]
 
-
+QUIET_SECONDS = 20.0
+"""Between lines that tell how far work is, where no bar can be drawn."""
 Flag = tyro.conf.FlagCreatePairsOff[bool]
 """An option that is off unless it is given."""
 OptionalPath = Annotated[Path | None, tyro.conf.arg(metavar="PATH")]
@@ -84,12 +86,23 @@ def report(figures: dict[str, Any], save: Path | None, as_json: bool, show: Call
 
 
 def progress_bars(amounts: str = "{task.completed:,.0f}/{task.total:,.0f}") -> Progress:
-    """Bars for work that takes a while: what, how much of it, time left; in a terminal only, and beside the output."""
+    """Bars for work that takes a while: what, how much of it, time left; beside the output, and where that is no
+    terminal, a line from time to time."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    return Progress(
+    spoken = time.monotonic()
+
+    class Bars(Progress):
+        def update(self, task_id: TaskID, **changes: Any) -> None:
+            nonlocal spoken
+            super().update(task_id, **changes)
+            if self.disable and time.monotonic() - spoken > QUIET_SECONDS:
+                spoken, task = time.monotonic(), self._tasks[task_id]
+                print(f"{task.description}: {task.percentage:.0f} % done", file=sys.stderr, flush=True)
+
+    return Bars(
         TextColumn("{task.description}"),
         BarColumn(24),
         TextColumn(amounts),

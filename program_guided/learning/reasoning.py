@@ -11,6 +11,7 @@ program takes as many steps as it is deep; else (Algorithm 1) as many as it has 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,9 +55,13 @@ class Specification(Protocol):
         """Those of these numbers, as routines that say these words (batch, L) are shown them."""
 
 
+Routines = tuple[Tensor, ...]
+"""Programs (N,) of a batch, and a routine (N,) of each."""
+
+
 @dataclass(frozen=True)
 class Programs:
-    """A batch of visual programs."""
+    """A batch of visual programs. When routines can be carried out is found once."""
 
     words: Tensor
     """(batch, routines, L), 0 for no word"""
@@ -67,14 +72,28 @@ class Programs:
     of: Tensor
     """(batch,) the picture's number in the scene"""
 
-    def depth(self) -> Tensor:
-        """(batch, routines) steps before a routine can be carried out in parallel; parents stand before it."""
+    @cached_property
+    def in_sequence(self) -> list[Routines]:
+        """The routines of each step, one of every program at a time."""
+        return _by_step(
+            torch.arange(self.exists.shape[1], device=self.words.device).expand_as(self.exists), self.exists
+        )
+
+    @cached_property
+    def in_parallel(self) -> list[Routines]:
+        """The routines of each step, all whose parents are done; parents stand before them."""
         parents = self.parents.cpu().numpy()
         depth = np.full((len(parents), parents.shape[1] + 1), -1)  # the last one is for -1: no parent
         programs = np.arange(len(parents))[:, None]
         for routine in range(parents.shape[1]):
             depth[:, routine] = depth[programs, parents[:, routine]].max(axis=1) + 1
-        return torch.from_numpy(depth[:, :-1]).to(self.parents.device)
+        return _by_step(torch.from_numpy(depth[:, :-1]).to(self.parents.device), self.exists)
+
+
+def _by_step(when: Tensor, exists: Tensor) -> list[Routines]:
+    """The routines (batch, routines) that there are, by their steps."""
+    when = when.masked_fill(~exists, -1)
+    return [(when == step).nonzero(as_tuple=True) for step in range(int(when.max()) + 1)]
 
 
 def carry_out(
@@ -86,12 +105,8 @@ def carry_out(
     watch: list[Watch] | None = None,
 ) -> Tensor:
     """Z of every program after its last routine. `watch` gets the attention weights of each step."""
-    batch, routines = programs.exists.shape
-    when = programs.depth() if parallel else torch.arange(routines, device=programs.words.device).expand(batch, -1)
-    when = when.masked_fill(~programs.exists, -1)
-    results = torch.zeros(batch, routines, model.config.width, device=programs.words.device)
-    for step in range(int(when.max()) + 1):
-        sample, routine = (when == step).nonzero(as_tuple=True)
+    results = torch.zeros(*programs.exists.shape, model.config.width, device=programs.words.device)
+    for sample, routine in programs.in_parallel if parallel else programs.in_sequence:
         weights: Watch | None = None
         if watch is not None:
             watch.append(weights := {})

@@ -69,9 +69,11 @@ def draw_labels(picture: Image.Image, scene: Scene, scale: float = 1.0) -> None:
     for key, thing in _back_to_front(scene)[::-1]:
         text = f"{key} {thing.name}"
         size = draw.textlength(text, font=font) + 4, LABEL_SIZE + 3
-        others = [box for other, box in boxes.items() if other != key and _area(box) <= 4 * _area(boxes[key])]
+        small = [box for box in boxes.values() if _area(box) <= 4 * _area(boxes[key])]
+        large = [box for box in boxes.values() if box not in small]
         places = [_kept_in(place, picture.size) for place in _places(thing, boxes[key], size)]
-        place = min(places, key=lambda place: 9 * _covered(place, taken) + _covered(place, others))
+        hidden = [9 * _covered(place, taken) + _covered(place, small) + _covered(place, large) / 3 for place in places]
+        place = places[hidden.index(min(hidden))]
         taken.append(place)
         draw.rounded_rectangle(place, 3, fill="white")
         draw.text((place[0] + 2, (place[1] + place[3]) / 2), text, fill=INK, font=font, anchor="lm")
