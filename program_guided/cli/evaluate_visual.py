@@ -22,7 +22,7 @@ from program_guided.learning.visual_task import VisualData
 from program_guided.models.config import left_out
 from program_guided.tasks.visual.metrics import evaluate
 from program_guided.tasks.visual.oracle import answer_of, execute
-from program_guided.tasks.visual.panels import contact_sheet, draw_card
+from program_guided.tasks.visual.panels import contact_sheet
 from program_guided.tasks.visual.sources import CHOICES, split_of
 
 __all__ = ["measure"]
@@ -233,8 +233,7 @@ def _draw(options: Evaluate, reasoner: Reasoner | None, data: VisualData, name: 
         question = asked.question(number)
         detected = data.features.read(question.image_id)
         reasoning = reasoner.reason(question.program, data.index.scene(question.image_id), detected)
-        title = f"{question.text}  {reasoning.answer} ({question.answer})"
-        pictures.append(draw_card(reasoning.scene, reasoning.findings, title))
+        pictures.append(reasoning.card(f"{question.text}  {reasoning.answer} ({question.answer})"))
     with renamed(options.sheet) as temporary:
         contact_sheet(pictures).save(temporary, "PNG")
 

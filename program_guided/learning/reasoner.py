@@ -30,7 +30,7 @@ from program_guided.tasks.visual.domain import DOMAIN, OBJECTS, parse_visual, ro
 from program_guided.tasks.visual.features import Detected
 from program_guided.tasks.visual.graph import Scene
 from program_guided.tasks.visual.oracle import Result, execute
-from program_guided.tasks.visual.panels import Corners, Finding, draw_reasoning
+from program_guided.tasks.visual.panels import Corners, Finding, draw_card, draw_reasoning
 from program_guided.tasks.visual.scenes import sample_scene
 from program_guided.tasks.visual.targets import MATCHING_OVERLAP, overlap
 
@@ -57,6 +57,10 @@ class Reasoning:
     def picture(self, title: str = "") -> Image.Image:
         """One panel for every routine."""
         return draw_reasoning(self.scene, self.findings, title)
+
+    def card(self, title: str = "") -> Image.Image:
+        """The same in small, for a `contact_sheet` of many."""
+        return draw_card(self.scene, self.findings, title)
 
 
 class Reasoner:
