@@ -397,6 +397,11 @@ def test_checkpoints_are_measured_by_the_release_s_measures(world, checkpoint, t
     assert kept["means"] == figures["means"], "what was saved stands beside what is measured"
     assert kept["agents"]["oracle"]["measured"]["command"] == figures["command"]
     assert "measured" not in kept["agents"][str(checkpoint)]
+    one = ("evaluate", f"oracle@{save}", checkpoint, *more[3:])
+    assert proto(*one).returncode == 0
+    kept = json.loads((tmp_path / "more.json").read_text())
+    assert set(kept["agents"]) == {"oracle", str(checkpoint)}
+    assert "did you mean 'oracle'?" in proto("evaluate", f"orcale@{save}", checkpoint, *more[3:]).stderr
     figures["agents"]["oracle"]["splits"]["test"]["questions"] += 1
     save.write_text(json.dumps(figures))
     told = proto(*more)

@@ -46,8 +46,8 @@ class Evaluate:
     agent: tyro.conf.Positional[tuple[str, ...]] = ()
     """Whom to measure: checkpoints (folders that 'proto train' wrote, or those that ship: minecraft, minecraft-reward,
     visual; if none is named, the one with the task's name), planner, random; visual: oracle, or files that
-    --save wrote before. Several are shown side by side; checkpoints that differ in their seed only are averaged
-    too."""
+    --save wrote before (AGENT@FILE: one agent of it). Several are shown side by side; checkpoints that differ in
+    their seed only are averaged too."""
     task: Literal["minecraft", "visual"] = "minecraft"
     """visual: answers to questions about pictures, by the release's measures."""
     split: tuple[str, ...] = SPLITS

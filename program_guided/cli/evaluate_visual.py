@@ -15,6 +15,7 @@ from program_guided.cli.output import print_json, progress_bars, save_json
 from program_guided.cli.visual_world import ready_world
 from program_guided.errors import DataError
 from program_guided.files import make_folder_of, read_json, renamed
+from program_guided.language.domain import unknown
 from program_guided.learning.outcomes import Examination, examine, examine_elsewhere
 from program_guided.learning.questions import Questions
 from program_guided.learning.reasoner import Reasoner
@@ -62,7 +63,7 @@ def measure(options: Evaluate) -> int:
     figures: dict[str, Any] = {"task": "visual", "agents": {}}
     for name in named:
         if name.endswith(SAVED):
-            figures["agents"] |= _saved(Path(name), splits)
+            figures["agents"] |= _saved(name, splits)
     reasoners = {name: None if name == ORACLE else Reasoner.from_pretrained(name) for name in names}
     data = VisualData(options.data or ready_world(only_test=tuple(splits) == ("test",)), options.features)
     sets = {split: _sets(data, split) for split in splits}
@@ -89,16 +90,21 @@ def measure(options: Evaluate) -> int:
     return 0
 
 
-def _saved(path: Path, splits: Sequence[str]) -> dict[str, Any]:
-    """Agents that were measured before, each with the command that did it."""
+def _saved(name: str, splits: Sequence[str]) -> dict[str, Any]:
+    """Agents of a FILE that were measured before, each with the command that did it; of AGENT@FILE, that one."""
+    only, _, file = name.rpartition("@")
+    path = Path(file)
     figures = read_json(path)
     if not isinstance(figures, dict) or figures.get("task") != "visual":
         raise DataError(f"{path}: is no file that 'proto evaluate --task visual --save' wrote")
-    for name, agent in figures["agents"].items():
-        if set(agent["splits"]) != set(splits):
-            raise DataError(f"{path}: {name} was measured on {', '.join(agent['splits'])}, not {', '.join(splits)}")
+    agents = figures["agents"]
+    if only and only not in agents:
+        raise DataError(f"{path}: {unknown('agent', only, agents)}")
+    for agent, found in agents.items():
+        if set(found["splits"]) != set(splits):
+            raise DataError(f"{path}: {agent} was measured on {', '.join(found['splits'])}, not {', '.join(splits)}")
     measured = {key: figures.get(key) for key in ("command", "commit")}
-    return {name: {"measured": measured} | agent for name, agent in figures["agents"].items()}
+    return {agent: {"measured": measured} | found for agent, found in agents.items() if only in ("", agent)}
 
 
 def _check_alike(agents: Mapping[str, Any]) -> None:
