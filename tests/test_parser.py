@@ -584,6 +584,9 @@ def graph_programs(draw):
             for number in inputs:
                 known = [name for name, owner in names.items() if owner == number]
                 spelt_inputs.append(draw(st.sampled_from([f"[{number + 1}]", *known, *map(str.upper, known)])))
+        elif inputs:  # a word that is the name of a result would be taken for an input
+            known = [" ".join(text.split()).lower() in names for text in texts]
+            spelt = [quote(text) if is_name else word for text, is_name, word in zip(texts, known, spelt, strict=True)]
         arguments = ", ".join(spelt_inputs[:1] + spelt + spelt_inputs[1:])
         name = draw(st.none() | st.sampled_from(NAMES))
         lines.append((f"{name} = " if name else "") + f"{operation.name}({arguments})")
@@ -603,6 +606,12 @@ def test_a_graph_program_is_read_as_it_is_meant_and_survives_printing(case):
     printed = print_program(program, VISUAL)
     assert graph(printed) == program
     assert print_program(graph(printed), VISUAL) == printed
+
+
+@pytest.mark.parametrize("call", ["query(a)", "query(A)", "query([1])", "filter_color(a)"])
+def test_a_result_in_the_place_of_a_word_is_told(call):
+    with pytest.raises(ProgramError, match="is a result; then an argument of '[a-z_]+' is missing"):
+        graph(f"a = select(bag)\n{call}")
 
 
 def test_the_types_of_the_visual_domain_are_what_these_tests_take_them_for():

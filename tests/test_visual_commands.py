@@ -74,6 +74,20 @@ def test_index_writes_verifies_and_does_nothing_twice(world, tmp_path):
     assert Index.open(tmp_path / "index", verify=True).sets["train_balanced"] == 120
     assert "nothing to do" in proto(*command, "--processes", 1).stdout
     assert "is whole" in proto(*command, "--verify").stdout
+    column = tmp_path / "index" / "questions" / "train_balanced" / "answer.npy"
+    whole = column.read_bytes()
+    column.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert "make it with" in proto(*command, "--verify").stderr
+    assert proto(*command).stdout.startswith("wrote"), "what was found damaged is made again"
+    assert column.read_bytes() == whole
+
+
+def test_an_index_of_nothing_is_not_made(tmp_path):
+    (tmp_path / "train_balanced_questions.json").write_text("nothing")
+    answered = proto("dataset", "index", "visual", "--root", tmp_path, "--skip-bad")
+    assert answered.returncode == 1
+    assert "nothing in it could be read" in answered.stderr
+    assert not (tmp_path / "index" / "index.json").exists()
 
 
 def test_index_lists_what_it_left_out(world, tmp_path):
@@ -112,9 +126,11 @@ def test_stats_describe_a_world_and_save_the_blind_prior(world, tmp_path):
     [
         (["index", "visual", "--root", "nowhere"], "nowhere: there is no such folder"),
         (["index", "visual", "--root", ".", "--processes", "0"], "--processes 0: at least 1 is needed"),
-        (["build", "visual", "--scenes", "0", "1", "1"], "--scenes must be at least 1 each"),
-        (["build", "visual", "--misses", "2"], "--misses from 0 to 1"),
-        (["build", "visual", "--verify"], "--verify is for minecraft"),
+        (["build", "visual", "--scenes", "0", "1", "1"], "--scenes 0 1 1: must be 1 or more"),
+        (["build", "visual", "--misses", "2"], "--misses 2.0: must be from 0 to 1"),
+        (["build", "visual", "--noise", "inf"], "--noise inf: must be 0 or more"),
+        (["build", "minecraft", "--scenes", "2", "2", "2"], "--scenes: not for minecraft; leave it out"),
+        (["build", "visual", "--verify"], "--verify: not for visual"),
         (["stats", "visual", "--root", "."], "there are no questions"),
         (["stats", "visual", "--test", "val"], "--test needs --root"),
     ],

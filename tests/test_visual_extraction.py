@@ -210,6 +210,13 @@ def test_what_is_asked_wrongly_is_told(pictures, tmp_path):
         extract(empty, tmp_path / "my.h5")
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_a_device_that_is_not_there_is_told(pictures, tmp_path):
+    with pytest.raises(DataError, match="--device cuda: torch finds no such device here"):
+        extract(pictures, tmp_path / "x.h5", device="cuda")
+    assert not list(tmp_path.iterdir())
+
+
 def test_only_extracted_features_have_a_classifier(tmp_path):
     with h5py.File(tmp_path / "my.h5", "w") as file:
         file["features"], file["bboxes"] = np.zeros((1, 2, 3)), np.zeros((1, 2, 4))

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -335,8 +336,11 @@ def test_a_program_is_answered_beside_the_oracle(checkpoint, tmp_path):
 
 def test_a_word_that_the_executor_has_never_read_is_told(checkpoint):
     reasoner = Reasoner.from_pretrained(checkpoint)
-    with pytest.raises(DataError, match="routine 1 .select.: unknown word 'furnitre': did you mean 'furniture'?"):
+    with pytest.raises(DataError, match="line 1, select: unknown word 'furnitre': did you mean 'furniture'?"):
         reasoner.run("things = select(furnitre)\nexist(things)")
+    for seed in (-1, "x"):
+        with pytest.raises(DataError, match="a seed is a whole number, not below 0"):
+            reasoner.run("things = select(furniture)\nexist(things)", seed)
 
 
 def test_only_checkpoints_that_differ_in_their_seed_alone_are_averaged():
@@ -453,10 +457,14 @@ def test_questions_are_repeated_under_fresh_ids(tmp_path, monkeypatch):
         (Train("visual", data=Path("nowhere")), "nowhere/index: there is no finished index"),
         (Train("visual", target="reward"), "the targets of visual are dense and partial"),
         (Train("minecraft", target="partial"), "the targets of minecraft are dense, reward and progress"),
-        (Train("minecraft", data=Path("x")), "are for visual"),
+        (Train("minecraft", data=Path("x")), "--data: not for minecraft"),
         (Train("visual", settings=VisualSettings(questions=0)), "--questions 0: at least 1 is needed"),
         (Train("visual", word_width=0), "--word-width 0: it is from 1 to 1024"),
-        (Train("visual", without=("x",)), "--without, --memory and --names are for minecraft"),
+        (Train("visual", without=("x",)), "--without: not for visual"),
+        (Train("visual", resume=True), "say with --data which data the run has learned from"),
+        (Train("visual", held_out=3), "--held-out: not for visual; leave it out"),
+        (Evaluate(task="visual", tokens=9, figure=Path("x.png")), "--tokens, --figure: not for visual; leave them out"),
+        (Evaluate(sheet=Path("x.png")), "--sheet: not for minecraft"),
         (Evaluate(("nobody",), task="visual"), "nobody: does not exist"),
         (Evaluate(("minecraft",), task="visual"), "say so with --task minecraft"),
         (Evaluate(task="visual", sheet=Path("x.gif")), "must end with .png"),
@@ -469,6 +477,27 @@ def test_a_wrong_command_gets_one_clear_error(command, message, tmp_path, monkey
     with pytest.raises(DataError, match=message):
         command.run()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_program_of_another_task_is_told():
+    for example, task, other in (("bag_wine", (), "visual"), ("bridge", ("--task", "visual"), "minecraft")):
+        for command in ("run", "check"):
+            answered = proto(command, Path(__file__).parent.parent / "examples" / f"{example}.prg", *task)
+            assert answered.returncode == 1
+            assert f"is a program of {other}" in answered.stderr
+            assert answered.stderr.endswith(f"add --task {other}\n")
+
+
+def test_features_of_other_pictures_are_told_before_training_begins(world, tmp_path):
+    features = tmp_path / "objects"
+    shutil.copytree(world / "objects", features)
+    info = json.loads((features / "gqa_objects_info.json").read_text())
+    asked = VisualData(world).questions("train_balanced").set.question(0).image_id
+    del info[asked]
+    (features / "gqa_objects_info.json").write_text(json.dumps(info))
+    with pytest.raises(DataError, match=f"knows no features of 1 of the .* pictures of train_balanced, as {asked};"):
+        VisualTask(world, "dense", features).check()
+    VisualTask(world, "dense").check()
 
 
 def test_an_error_is_one_line_for_a_user(tmp_path):

@@ -21,9 +21,9 @@ class Bench:
     """world: the 2D Minecraft world on one core, beside MiniGrid and EnvPool. executor: the network on one core, by
     program length, against its plain forms and beside torch's decoder. learn: learning from reward on all cores,
     beside Stable-Baselines3. visual: reasoning about pictures on one core, in parallel or one routine at a time, and
-    indexing questions on all cores."""
+    indexing questions on all cores (about ten minutes)."""
     seconds: float = 3.0
-    """How long each measurement runs."""
+    """How long each measurement runs; visual: at least three times through the test split."""
     batch: int = 1024
     """world: worlds stepped at once."""
     memory_steps: int = 100_000_000

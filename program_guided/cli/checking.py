@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,26 @@ from program_guided.cli.output import counted, print_json
 from program_guided.errors import DataError, ProgramError, ProgramGuidedError
 from program_guided.language.parser import read_program
 from program_guided.language.printer import count_control, count_tokens, print_call, print_program
+from program_guided.language.syntax import Program
 from program_guided.language.table import Kind, RoutineTable, compile_program
 from program_guided.tasks.minecraft.domain import DOMAIN as MINECRAFT
 from program_guided.tasks.visual.domain import DOMAIN as VISUAL
 
-__all__ = ["report"]
+__all__ = ["read_task_program", "report"]
 
 DOMAINS = {"minecraft": MINECRAFT, "visual": VISUAL}
+
+
+def read_task_program(path: Path, task: str) -> Program:
+    """A program of a task; one of another task is told apart from one that is wrong."""
+    try:
+        return read_program(path, DOMAINS[task])
+    except ProgramError:
+        for other in DOMAINS.keys() - {task}:
+            with suppress(ProgramError):
+                read_program(path, DOMAINS[other])
+                raise DataError(f"{path}: is a program of {other}, not of {task}; add --task {other}") from None
+        raise
 
 
 def report(options: Check) -> int:
@@ -33,7 +47,7 @@ def report(options: Check) -> int:
 def _report(options: Check, path: Path) -> dict[str, Any]:
     domain = DOMAINS[options.task]
     try:
-        program = read_program(path, domain)
+        program = read_task_program(path, options.task)
     except ProgramGuidedError as error:
         problems = [vars(problem) for problem in error.problems] if isinstance(error, ProgramError) else []
         if not options.json:

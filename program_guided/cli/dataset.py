@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from program_guided.cli.output import Flag, OptionalPath, OptionalText, print_json, progress_bars, save_json
+from program_guided.cli.output import Flag, OptionalPath, OptionalText, print_json, progress_bars, refuse, save_json
 from program_guided.errors import DataError
 from program_guided.files import make_folder_of, write_atomically
 
@@ -50,7 +50,9 @@ class Build:
         if self.task == "visual":
             from program_guided.cli.dataset_visual import build
 
+            refuse(self, "visual", "verify")
             return build(self)
+        refuse(self, "minecraft", "scenes", "seed", "pictures", "noise", "misses")
         from program_guided.tasks.minecraft.building import build_splits
         from program_guided.tasks.minecraft.splits import SIZES, SPLITS_FOLDER, encode
 

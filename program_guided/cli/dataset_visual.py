@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,14 @@ from program_guided.errors import DataError
 
 __all__ = ["build", "index", "stats"]
 
+BOUNDS = (
+    ("scenes", 1, math.inf),
+    ("seed", 0, math.inf),
+    ("pictures", 0, math.inf),
+    ("noise", 0, sys.float_info.max),
+    ("misses", 0, 1),
+)
+"""Options of `build`, the least and the most that each may be."""
 SHOWN = 10
 """Lines of what was left out that are printed; the rest is in a file."""
 TEST_SETS = ("testdev_balanced", "dev", "test_balanced", "val_balanced", "val_all", "val")
@@ -25,12 +35,12 @@ def build(options: Build) -> int:
     from program_guided.tasks.visual.detections import Detector
     from program_guided.tasks.visual.drawing import draw_scene
 
-    if options.verify:
-        raise DataError("--verify is for minecraft, whose splits are shipped")
-    if min(options.scenes) < 1 or options.seed < 0 or options.pictures < 0:
-        raise DataError("--scenes must be at least 1 each, --seed and --pictures not below 0")
-    if not (0 <= options.noise < float("inf") and 0 <= options.misses <= 1):
-        raise DataError("--noise must be 0 or more, --misses from 0 to 1")
+    for name, least, most in BOUNDS:
+        given = getattr(options, name)
+        values = given if isinstance(given, tuple) else (given,)
+        if not all(least <= value <= most for value in values):
+            bound = f"from {least} to {most}" if most == 1 else f"{least} or more"
+            raise DataError(f"--{name} {' '.join(map(str, values))}: must be {bound}")
     folder, detector = options.out or Path("out/visual"), Detector(noise=options.noise, misses=options.misses)
     splits = dict(zip(("train", "val", "test"), options.scenes, strict=True))
     (folder / "index" / HEADER).unlink(missing_ok=True)  # of a world that was there before
@@ -50,13 +60,18 @@ def build(options: Build) -> int:
 def index(options: Index) -> int:
     """Make an index, go on making it, or verify it."""
     from program_guided.tasks.visual import index as indices
+    from program_guided.tasks.visual.assembly import HEADER
     from program_guided.tasks.visual.indexing import Progress, make_index
 
     folder = options.out or options.root / "index"
     if options.processes < 1:
         raise DataError(f"--processes {options.processes}: at least 1 is needed")
     if options.verify:
-        indices.Index.open(folder, verify=True)
+        try:
+            indices.Index.open(folder, verify=True)
+        except DataError:
+            (folder / HEADER).unlink(missing_ok=True)  # so that it is made again
+            raise
         print(f"{folder} is whole: every file has its checksum")
         return 0
     try:

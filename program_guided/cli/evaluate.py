@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
-from program_guided.cli.output import Flag, OptionalNumber, OptionalPath, OptionalText, print_json, save_json
+from program_guided.cli.output import Flag, OptionalNumber, OptionalPath, OptionalText, print_json, refuse, save_json
 from program_guided.cli.run import named_agent
 from program_guided.errors import DataError, WorldError
 from program_guided.files import check_writable
@@ -37,6 +37,9 @@ SPLITS = ("standard", "longer", "complex")
 """On what is measured, if nothing else is said."""
 LONG_PROGRAMS = 100
 """Programs made for --tokens."""
+
+WORLD_OPTIONS = ("tokens", "unseen", "worlds", "sides", "reluctance", "sample", "seed", "figure", "against")
+"""That mean nothing for pictures."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,9 @@ class Evaluate:
         if self.task == "visual":
             from program_guided.cli.evaluate_visual import measure
 
+            refuse(self, "visual", *WORLD_OPTIONS)
             return measure(self)
+        refuse(self, "minecraft", "data", "features", "sheet", "shown")
         from program_guided.learning.evaluation import evaluate
         from program_guided.tasks.minecraft.agents import AGENTS
 

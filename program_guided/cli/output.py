@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import platform
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from program_guided import __version__
+from program_guided.errors import DataError
 from program_guided.files import write_atomically
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ __all__ = [
     "print_json",
     "progress_bars",
     "provenance",
+    "refuse",
     "report",
     "save_json",
 ]
@@ -124,6 +127,14 @@ def bar_for_each(progress: Progress) -> Callable[[str, int, int], None]:
         progress.update(bars[what], completed=done)
 
     return show
+
+
+def refuse(options: Any, task: str, *names: str) -> None:
+    """One clear error if options were given that mean nothing for a task."""
+    defaults = {field.name: field.default for field in dataclasses.fields(options)}
+    given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) != defaults[name]]
+    if given:
+        raise DataError(f"{', '.join(given)}: not for {task}; leave {'it' if len(given) == 1 else 'them'} out")
 
 
 def counted(number: int, thing: str) -> str:

@@ -122,11 +122,10 @@ def named_agent(name: str, seed: int, **acting: Any) -> Agent:
 
 def prepare(program: Path, seed: int, map_file: Path | None, inventory: dict[str, int] | None) -> Batch:
     """A batch of one world in which the program is about to begin."""
-    from program_guided.language.parser import read_program
-    from program_guided.tasks.minecraft.domain import DOMAIN
+    from program_guided.cli.checking import read_task_program
     from program_guided.tasks.minecraft.scenario import world_of
 
-    options: dict[str, object] = {"program": read_program(program, DOMAIN), "inventory": inventory}
+    options: dict[str, object] = {"program": read_task_program(program, "minecraft"), "inventory": inventory}
     if map_file is not None:
         try:
             options["map"] = map_file.read_text("utf-8")

@@ -15,16 +15,18 @@ __all__ = ["answer"]
 
 def answer(options: Run) -> int:
     """1 if the answer is known to be wrong."""
-    from program_guided.language.parser import read_program
+    from program_guided.cli.checking import read_task_program
     from program_guided.learning.reasoner import Reasoner
-    from program_guided.tasks.visual.domain import DOMAIN, canonical
+    from program_guided.tasks.visual.domain import canonical
 
     if options.map is not None or options.inventory is not None or options.gif is not None:
         raise DataError("--map, --inventory and --gif are for minecraft")
     if options.seed < 0:
         raise DataError(f"--seed {options.seed}: a seed is not below 0")
-    program = canonical(read_program(options.program, DOMAIN))
-    reasoning = Reasoner.from_pretrained(options.agent or "visual").run(program, options.seed)
+    program = canonical(read_task_program(options.program, "visual"))
+    reasoner = Reasoner.from_pretrained(options.agent or "visual")
+    reasoner.check(program, str(options.program))
+    reasoning = reasoner.run(program, options.seed)
     if options.png is not None:
         with renamed(options.png) as temporary:
             reasoning.picture(options.program.name).save(temporary, "PNG")

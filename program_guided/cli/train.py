@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
-from program_guided.cli.output import Flag, OptionalNumber, OptionalPath, OptionalText, provenance
+from program_guided.cli.output import Flag, OptionalNumber, OptionalPath, OptionalText, provenance, refuse
 from program_guided.errors import DataError
 from program_guided.learning.settings import RECIPES, Settings, Target
 from program_guided.models.config import Form, Parts
@@ -136,8 +136,7 @@ class Train:
             raise DataError("--held-out is from 1 to 3999: train has 4,000 programs")
         if self.target == "partial":
             raise DataError("--target partial: the targets of minecraft are dense, reward and progress")
-        if any(option is not None for option in (self.data, self.features, self.train_set, self.word_width)):
-            raise DataError("--data, --features, --train-set and --word-width are for visual")
+        refuse(self, "minecraft", "data", "features", "train_set", "word_width")
         task = WorldTask(self.target, self.held_out, self.without)
         dense = self.target == "dense"
         memory = dense if self.memory is None else self.memory
@@ -150,15 +149,16 @@ class Train:
         return dataclasses.asdict(self.parts) | ({} if self.blocks is None else {"blocks": self.blocks})
 
     def _visual(self) -> tuple[Task, ExecutorConfig]:
-        from program_guided.cli.visual_world import ready_world
+        from program_guided.cli.visual_world import WORLD, is_ready, ready_world
         from program_guided.learning.visual_task import VisualTask
 
-        if self.without or self.memory is not None or self.names is not None:
-            raise DataError("--without, --memory and --names are for minecraft")
+        refuse(self, "visual", "held_out", "without", "memory", "names")
         if self.target not in ("dense", "partial"):
             raise DataError(f"--target {self.target}: the targets of visual are dense and partial")
         if self.word_width is not None and not 1 <= self.word_width <= 1024:
             raise DataError(f"--word-width {self.word_width}: it is from 1 to 1024")
         self.settings.check(self.processes)
+        if self.resume and self.data is None and not is_ready(WORLD):
+            raise DataError(f"--resume: there is no {WORLD}; say with --data which data the run has learned from")
         task = VisualTask(self.data or ready_world(), self.target, self.features, self.train_set)
         return task, task.config(self.model, word_width=self.word_width, **self._parts())

@@ -6,9 +6,16 @@ import io
 from contextlib import redirect_stdout
 from pathlib import Path
 
-__all__ = ["TEST_WORLD", "WORLD", "ready_world"]
+__all__ = ["TEST_WORLD", "WORLD", "is_ready", "ready_world"]
 
 WORLD, TEST_WORLD = Path("out/visual"), Path("out/visual-test")
+
+
+def is_ready(folder: Path) -> bool:
+    """Whether there is a world in a folder, with its index."""
+    from program_guided.tasks.visual.assembly import HEADER
+
+    return (folder / "index" / HEADER).is_file()
 
 
 def ready_world(only_test: bool = False) -> Path:
@@ -17,14 +24,12 @@ def ready_world(only_test: bool = False) -> Path:
     If `only_test` is needed and the world is not there, a folder with all of its test split is made instead, soon.
     """
     from program_guided.cli import dataset, dataset_visual
-    from program_guided.tasks.visual.assembly import HEADER
     from program_guided.tasks.visual.building import SPLITS
 
-    header = Path("index") / HEADER
     folder, (train, val, test), time = WORLD, SPLITS.values(), "some minutes"
-    if only_test and not (WORLD / header).is_file():
+    if only_test and not is_ready(WORLD):
         folder, train, val, time = TEST_WORLD, 1, 1, "half a minute"
-    if not (folder / header).is_file():
+    if not is_ready(folder):
         if not (folder / "objects" / "gqa_objects_info.json").is_file():
             print(f"making the embedded world in {folder} (once; {time}) ...", flush=True)
             with redirect_stdout(io.StringIO()):  # what to do next is not the user's business here

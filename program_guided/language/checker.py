@@ -111,10 +111,10 @@ class Checker:
         """The arguments in canonical form, each mistake reported."""
         wanted = operation.parameters
         if len(given) != len(wanted):
-            names = ", ".join(parameter.name for parameter in wanted) or "none"
-            plural = "" if len(wanted) == 1 else "s"
-            message = f"'{operation.name}' takes {len(wanted)} argument{plural}, not {len(given)}"
-            self._complain(line, raw.name, message, f"expected {names}")
+            inputs = f"{_counted(len(operation.inputs), 'input')} and " if operation.inputs else ""
+            takes, in_all = f"{inputs}{_counted(len(wanted), 'argument')}", " in all" * bool(inputs)
+            message = f"'{operation.name}' takes {takes}, not {len(raw.arguments)}{in_all}"
+            self._complain(line, raw.name, message, _expected(operation))
             return None
         words: list[Word] = []
         for parameter, piece in zip(wanted, given, strict=True):
@@ -130,6 +130,11 @@ class Checker:
         """Part a call's arguments into words and inputs: (words, inputs), either None after a mistake."""
         positions = self._input_positions(operation, raw.arguments)
         if not positions:
+            named = next((piece for piece in raw.arguments if operation.inputs and self._names_result(piece)), None)
+            if named is not None and len(raw.arguments) == len(operation.parameters):
+                message = f"{quote(named.text)[1:-1]} is a result; then an argument of '{operation.name}' is missing"
+                self._complain(line, named, message, f"{_expected(operation)} (if it is meant as a word: in quotes)")
+                return None, None
             return raw.arguments, self._nearest_unused(operation, raw, line)
         given = [piece for index, piece in enumerate(raw.arguments) if index not in positions]
         inputs: list[int] = []
@@ -154,6 +159,9 @@ class Checker:
             return None if piece.quoted else self._names.get(_lower(piece.text))
         return piece.reference - 1 if 1 <= piece.reference <= len(self._outputs) else None
 
+    def _names_result(self, piece: Piece) -> bool:
+        return piece.reference is not None or self._resolve(piece) is not None
+
     def _input_positions(self, operation: Operation, arguments: Sequence[Piece]) -> list[int]:
         """Which arguments are inputs: none, or as many as the operation takes.
 
@@ -164,12 +172,9 @@ class Checker:
             return []
         canonical = [0, *range(1 + words, count + words)]
 
-        def names_result(position: int) -> bool:
-            return arguments[position].reference is not None or self._resolve(arguments[position]) is not None
-
-        if all(names_result(position) for position in canonical):
+        if all(self._names_result(arguments[position]) for position in canonical):
             return canonical
-        found = [position for position in range(len(arguments)) if names_result(position)]
+        found = [position for position, piece in enumerate(arguments) if self._names_result(piece)]
         return found[:count] if len(found) >= count else canonical
 
     def _nearest_unused(self, operation: Operation, raw: RawCall, line: int) -> tuple[int, ...] | None:
@@ -185,6 +190,17 @@ class Checker:
         message = f"'{operation.name}' takes {needs}, but no unused result of that type stands before it"
         self._complain(line, raw.name, message, "expected a name, a number such as [1], or an earlier call")
         return None
+
+
+def _expected(operation: Operation) -> str:
+    """What a call says, in the canonical order."""
+    first, *others = operation.inputs or [""]
+    names = [first, *(parameter.name for parameter in operation.parameters), *others]
+    return f"expected {', '.join(filter(None, names)) or 'none'}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _lower(name: str) -> str:

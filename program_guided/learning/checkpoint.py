@@ -84,7 +84,7 @@ def find(name: Path | str) -> Path:
     problem = f"has no {CONFIG}" if folder.is_dir() else "is no folder" if folder.exists() else "does not exist"
     raise DataError(
         f"{name}: {problem}; a checkpoint is a folder with {CONFIG} and {WEIGHTS}, as 'proto train' writes it, "
-        f"or the name of a shipped one ({shipped})"
+        f"or the name of a shipped one ({shipped}); other agents: planner, random (minecraft), oracle (evaluate visual)"
     )
 
 

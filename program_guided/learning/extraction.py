@@ -28,6 +28,7 @@ from PIL import Image, ImageOps
 
 from program_guided.errors import DataError
 from program_guided.files import read_arrays, renamed, sweep, unfinished, write_arrays, write_atomically
+from program_guided.learning.learner import check_device
 from program_guided.models.backbone import CELL, NAME, Backbone, load_backbone
 from program_guided.tasks.visual.features import info_path
 
@@ -36,6 +37,7 @@ __all__ = ["SIZE", "Extracted", "extract", "find_pictures"]
 VERSION = 1
 SIZE = 448
 """Sides of the square that a picture is fitted to, in pixels."""
+MOST_SIZE = 2048
 PER_PIECE = 32
 """Pictures whose work is lost at most when extraction is killed."""
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
@@ -92,8 +94,9 @@ def extract(
     """Extract the features of all pictures of a folder, or go on doing so."""
     if out.suffix != ".h5":
         raise DataError(f"{out}: the name of the file must end with .h5")
-    if size < CELL or size % CELL:
-        raise DataError(f"a size of {size} pixels: a multiple of {CELL} is needed")
+    if not CELL <= size <= MOST_SIZE or size % CELL:
+        raise DataError(f"a size of {size} pixels: a multiple of {CELL} is needed, {MOST_SIZE} at most")
+    check_device(device, "--device")
     pictures = find_pictures(images)
     stats = {name: path.stat() for name, path in pictures.items()}
     plan = {
@@ -143,7 +146,7 @@ def _read(named: Sequence[tuple[str, Path]], backbone: Backbone, size: int, skip
             pixels, shape = _pixels(path, size)
         except DataError as error:
             if not skip_bad:
-                raise
+                raise DataError(f"{error}; mend it, or leave it out with --skip-bad") from None
             skipped.append(str(error))
             continue
         with torch.inference_mode():

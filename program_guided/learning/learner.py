@@ -11,10 +11,11 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import Tensor
 
+from program_guided.errors import DataError
 from program_guided.learning.settings import Settings
 from program_guided.models.executor import Executor
 
-__all__ = ["Agree", "AnySettings", "Learner", "Share", "alone"]
+__all__ = ["Agree", "AnySettings", "Learner", "Share", "alone", "check_device"]
 
 AnySettings = TypeVar("AnySettings", bound=Settings)
 Share = tuple[int, int]
@@ -26,6 +27,13 @@ Agree = Callable[[Tensor], Tensor]
 def alone(tensor: Tensor) -> Tensor:
     """What a single process agrees on with itself."""
     return tensor
+
+
+def check_device(name: str, option: str) -> None:
+    """One clear error for a device that is not there."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not there.get(name, True):
+        raise DataError(f"{option} {name}: torch finds no such device here; leave it out for cpu")
 
 
 class Learner(ABC, Generic[AnySettings]):

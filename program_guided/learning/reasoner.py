@@ -81,15 +81,24 @@ class Reasoner:
 
     def run(self, program: str | Program, seed: int = 0) -> Reasoning:
         """Carry out a program on a scene of the embedded world, seen by its detector; its words must be known."""
+        if not isinstance(seed, int) or seed < 0:
+            raise DataError(f"seed {seed!r}: a seed is a whole number, not below 0")
         parsed = parse_visual(program) if isinstance(program, str) else program
-        for number, call in enumerate(calls(parsed.body)):
-            for word in routine_words(call):
-                if word not in self.vocabulary.word_numbers:
-                    told = unknown("word", word, self.vocabulary.words)
-                    raise DataError(f"routine {number + 1} ({call.operation}): {told} (the executor has never read it)")
+        self.check(parsed)
         scene = sample_scene(seed)
         detector = Detector(dimension=self.vocabulary.numbers)
         return self.reason(parsed, scene, detect(scene, detector, seed))
+
+    def check(self, program: Program, source: str = "program") -> None:
+        """One clear error if a program says a word that the executor has never read."""
+        for call in calls(program.body):
+            for word in routine_words(call):
+                if word not in self.vocabulary.word_numbers:
+                    told = unknown("word", word, self.vocabulary.words)
+                    raise DataError(
+                        f"{source}, line {call.line}, {call.operation}: {told} (the executor has never read it; "
+                        "the words that it knows are in its config.json, under knows)"
+                    )
 
     def reason(self, program: str | Program, scene: Scene, detected: Detected) -> Reasoning:
         """Carry out a program on what was detected in a scene; the graph is only compared with."""

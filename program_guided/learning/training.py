@@ -31,6 +31,7 @@ from torch import Tensor
 from program_guided.errors import DataError
 from program_guided.files import check_writable, write_atomically
 from program_guided.learning.checkpoint import CONFIG, read_tensors, save_pretrained, start_from, write_tensors
+from program_guided.learning.learner import check_device
 from program_guided.learning.settings import Settings
 from program_guided.learning.tasks import Task, WorldTask
 from program_guided.models.config import ExecutorConfig
@@ -66,9 +67,7 @@ class Job:
         self.settings.check(self.processes)
         if not 0 <= self.seed < 2**31:
             raise DataError(f"--seed {self.seed}: a seed is from 0 to 2**31 - 1")
-        there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-        if not there.get(self.accelerator, True):
-            raise DataError(f"--accelerator {self.accelerator}: torch finds no such device here; leave it out for cpu")
+        check_device(self.accelerator, "--accelerator")
         self.task.check()
         if self.start is not None:
             start_from(self.start, self.task.build(self.config))

@@ -60,6 +60,16 @@ class VisualData:
             raise DataError(f"{self.index.folder}: has none of the sets {', '.join(names)} (there are {there})")
         return found
 
+    def check_pictures(self, name: str) -> None:
+        """One clear error if a set asks about pictures that have no features."""
+        asked = {self.index.images[image] for image in np.unique(self.index.questions(name).columns["image"]).tolist()}
+        missing = sorted(asked.difference(self.features.image_ids))
+        if missing:
+            raise DataError(
+                f"{self.features.info_path}: knows no features of {len(missing):,} of the {len(asked):,} pictures of "
+                f"{name}, as {missing[0]}; name other features with --features"
+            )
+
     def questions(self, name: str, vocabulary: Vocabulary | None = None) -> Questions:
         """A set of questions, in the words of the data or of a checkpoint."""
         return Questions(self.index, name, self.features, vocabulary or self.vocabulary)
@@ -90,8 +100,8 @@ class VisualTask:
         data = self._data
         if self.target == "dense" and not data.index.scene_ids:
             raise DataError(f"{data.index.folder}: there are no scene graphs for --target dense; take partial")
-        data.first_of(self._train)
-        data.first_of(HELD_OUT)
+        for name in (data.first_of(self._train), data.first_of(HELD_OUT)):
+            data.check_pictures(name)
 
     @property
     def _train(self) -> tuple[str, ...]:

@@ -60,8 +60,8 @@ class _Chunks:
     def __init__(self, place: Path, name: str) -> None:
         self._place = place
         self._name = name
-        self._info_path = info_path(self._path(0))
-        self._info = _read_info(self._info_path)
+        self.info_path = info_path(self._path(0))
+        self._info = _read_info(self.info_path)
         self._open: dict[int, Any] = {}
         self._kept: dict[str, NDArray[Any]] = {}
 
@@ -90,11 +90,11 @@ class _Chunks:
         """Whole numbers of a picture's info record."""
         record = self._info.get(image_id)
         if record is None:
-            raise DataError(f"{self._info_path}: there are no features of image {quote(image_id)}")
+            raise DataError(f"{self.info_path}: there are no features of image {quote(image_id)}")
         values = [record.get(name) if isinstance(record, dict) else None for name in names]
         for name, value in zip(names, values, strict=True):
             if type(value) is not int or value < 0:
-                raise DataError(f"{self._info_path}: image {quote(image_id)}: '{name}' must be a whole number")
+                raise DataError(f"{self.info_path}: image {quote(image_id)}: '{name}' must be a whole number")
         return [int(value) for value in values if value is not None]
 
     def _rows(self, image_id: str, dataset: str, file: int, row: int, shape: tuple[int | None, ...]) -> Floats:
@@ -119,7 +119,7 @@ class _Chunks:
     def _file(self, number: int, path: Path) -> Any:
         if number not in self._open:
             if not path.is_file():
-                raise DataError(f"{path}: is missing, though {self._info_path.name} names it")
+                raise DataError(f"{path}: is missing, though {self.info_path.name} names it")
             try:
                 self._open[number] = h5py.File(path, "r")
             except OSError as error:
@@ -140,7 +140,7 @@ class ObjectFeatures(_Chunks):
         boxes = self._rows(image_id, "bboxes", file, row, (len(features), 4))
         if count > len(features):
             wrong = f"'objectsNum' is {count}, but there are {len(features)} rows"
-            raise DataError(f"{self._info_path}: image {quote(image_id)}: {wrong}")
+            raise DataError(f"{self.info_path}: image {quote(image_id)}: {wrong}")
         kept = min(count, most)
         return Detected(features[:kept], boxes[:kept], width, height)
 

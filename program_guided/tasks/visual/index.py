@@ -37,7 +37,7 @@ __all__ = ["WIDTH", "Batch", "Index", "QuestionSet"]
 
 WIDTH = 3 + MOST_WORDS
 """Words of a routine: family, category, `not` or nothing, then its own (as `routine_words` has them)."""
-REMEDY = "make the index again: proto dataset index visual --root DIR"
+REMEDY = "make it with: proto dataset index visual --root DIR"
 
 Ints = NDArray[np.integer]
 

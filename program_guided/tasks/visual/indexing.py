@@ -110,6 +110,8 @@ def make_index(
             doing=source.path.name,
         )
         progress(moment)
+    if not moment.records:
+        raise DataError(f"{root}: nothing in it could be read; without --skip-bad it is said why")
     progress(replace(moment, doing="putting it together"))
     files.sort(key=lambda file: file.path.name)
     assemble(folder, files, {name: plan[name] for name in ("skip_bad", "sources")}, missing)

@@ -152,7 +152,7 @@ def load_part(path: Path, only: str | None = None) -> Part | None:
 
 def _skip(message: str, skipped: list[str], skip_bad: bool) -> None:
     if not skip_bad:
-        raise DataError(message) from None
+        raise DataError(f"{message}; mend it, or leave it out with --skip-bad") from None
     skipped.append(message)
 
 
