@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -60,10 +61,7 @@ def measure(options: Evaluate) -> int:
     names = [name for name in named if not name.endswith(SAVED)]
     if options.sheet is not None and (not names or names[0] == ORACLE):
         raise DataError("--sheet draws how a checkpoint reasons: name one first")
-    figures: dict[str, Any] = {"task": "visual", "agents": {}}
-    for name in named:
-        if name.endswith(SAVED):
-            figures["agents"] |= _saved(name, splits)
+    agents = {name: _saved(name, splits) if name.endswith(SAVED) else {} for name in named}
     reasoners = {name: None if name == ORACLE else Reasoner.from_pretrained(name) for name in names}
     data = VisualData(options.data or ready_world(only_test=tuple(splits) == ("test",)), options.features)
     sets = {split: _sets(data, split) for split in splits}
@@ -73,7 +71,8 @@ def measure(options: Evaluate) -> int:
             for split, (balanced, every) in sets.items():
                 bar = progress.add_task(f"{name} on {split}")
                 found[split] = _measured(reasoner, data, balanced, every, progress, bar)
-            figures["agents"][name] = {"training": _training(reasoner) if reasoner else {}, "splits": found}
+            agents[name] = {name: {"training": _training(reasoner) if reasoner else {}, "splits": found}}
+    figures: dict[str, Any] = {"task": "visual", "agents": reduce(or_, agents.values())}
     _check_alike(figures["agents"])
     figures["means"] = _means(figures["agents"])
     if options.save is not None:
