@@ -127,6 +127,8 @@ def _step(
 ) -> Tensor:
     """New rows of these routines of these programs."""
     parents = programs.parents[sample, routine]
+    if not bool((parents >= 0).any()):
+        parents = parents[:, :0]  # nobody is heard
     if model.config.form == "plus" and model.config.structure:  # looks at a routine and its parents only
         rows = torch.cat([routine[:, None], parents.clamp(min=0)], dim=1)
         words, known = programs.words[sample[:, None], rows], results[sample[:, None], rows]

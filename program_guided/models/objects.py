@@ -176,7 +176,8 @@ class Seen:
 
     scene: Scene
     found: Tensor | None = None
-    """(batch, rows, parents, objects) how surely a parent has found an object"""
+    """(batch, rows, parents, objects) how surely a parent has found an object; (batch, rows, parents, 1) if none has
+    found any"""
     spread: Tensor | None = None
     """(batch, rows, width) how different the objects are that the parents have found"""
     operation: Tensor | None = None
@@ -289,8 +290,8 @@ class PairReader(nn.Module):
     def prepare(self, scene: Scene, heard: Tensor, allowed: Tensor, said: Tensor) -> Seen:
         """heard (batch, rows, parents, width) are the parents' results, where allowed (batch, rows, parents)."""
         batch, rows, parents, _ = heard.shape
-        found = self.point(heard.flatten(1, 2), scene)[..., :-1].sigmoid().view(batch, rows, parents, -1)
-        found = found * allowed[..., None]
+        found = self.point(heard.flatten(1, 2), scene)[..., :-1].sigmoid()
+        found = found.view(batch, rows, parents, found.shape[2]) * allowed[..., None]
         if parents > PARENTS:  # without structure every other routine is heard, as one
             found, parents = found.sum(dim=2, keepdim=True) / allowed.sum(dim=2)[:, :, None, None].clamp(min=1), 1
         found = nn.functional.pad(found, (0, 0, 0, PARENTS - parents))
@@ -301,8 +302,10 @@ class PairReader(nn.Module):
         ahead = (
             (1 + TURN * self.turned(said.long())[..., 0]).tanh().masked_fill(~turning, 1.0).prod(dim=2, keepdim=True)
         )
-        words = self.word(said.long()) * self.loud
-        return Seen(scene, found, _spread(found.sum(dim=2), scene), operation, words, ahead)
+        words, spread = self.word(said.long()) * self.loud, _spread(found.sum(dim=2), scene)
+        if not bool(found.any()):  # routines without parents, as `select`: what was found is the same of every object
+            found = found[..., :1]
+        return Seen(scene, found, spread, operation, words, ahead)
 
     def forward(self, query: Tensor, seen: Seen, number: int, watch: Watch | None = None) -> Tensor:
         scene, found = seen.scene, seen.found
@@ -343,7 +346,7 @@ class PairReader(nn.Module):
         assert scene.places is not None
         assert scene.pairs is not None
         batch, rows, _, objects = found.shape
-        if not bool(found.any()):  # nothing to stand in a relation to: routines without parents, as `select`
+        if objects != scene.exists.shape[1]:  # nothing to stand in a relation to
             return found.new_zeros(batch, rows, RELATIONS, objects), found.new_zeros(batch, rows, 2 * RELATIONS)
         asked, least = torch.split(asked, [asked.shape[3] - 1, 1], dim=3)
         fits = scene.places.times(asked.flatten(1, 2), scene.pairs.transpose(1, 2)) * asked.shape[3] ** -0.5
