@@ -171,7 +171,11 @@ def test_readme_shows_what_is_answered_about_pictures():
     assert len(rows) == 5, "four models and the oracle"
     for row in rows:
         assert row in README
-    minutes = max(each["training"].get("minutes", 0) for each in results("visual.json")["agents"].values())
+    agents = results("visual.json")["agents"]
+    shipped = agents["visual"]["splits"]["test"]
+    shown = (f"{shipped[name]:.1f}" for name in ("accuracy", "binary", "open", "consistency"))
+    assert re.search(r"full model\s+" + r"\s+".join(shown), README), "what make demo prints"
+    minutes = max(each["training"].get("minutes", 0) for each in agents.values())
     assert f"in at most {minutes:.0f} minutes" in README
 
 
@@ -221,7 +225,10 @@ def test_readme_shows_the_speed_of_reasoning():
     readme, index = " ".join(README.split()), figures["index"]
     assert figures["largest_difference"] < 1e-5
     by_picture = figures["times_faster"]["carried out, the programs of a picture at once"]
-    assert f"takes {by_picture:.1f} times as long one routine after another" in readme
+    alone = figures["times_faster"]["carried out, one program at a time"]
+    assert (
+        f"takes {by_picture:.1f} times as long one routine after another; one program at a time, {alone:.2f}" in readme
+    )
     assert f"learns from {figures['questions_per_second']['learned']:,.0f} questions a second" in readme
     assert index["questions"] == 1_000_000
     indexed = f"a million questions are indexed in {index['seconds']:.0f} seconds and {index['peak_megabytes']:,.0f} MB"
@@ -229,15 +236,24 @@ def test_readme_shows_the_speed_of_reasoning():
     assert f"{index['read_per_second'] / 1e3:.0f} thousand a second" in readme
 
 
+def full_models():
+    """Of the full models of the visual task: the mean, and each."""
+    figures = results("visual.json")
+    mean = next(each for each in figures["means"] if each["model"] == "full model")
+    return mean, [figures["agents"][name] for name in mean["agents"]]
+
+
 def test_readme_shows_what_questions_about_other_pictures_are_worth():
     readme = " ".join(README.split())
-    old, new = sorted(results("visual_elsewhere.json")["means"], key=lambda mean: len(mean["seeds"]))
-    assert f"{new['accuracy']:.1f} % of the test split (mean of {len(new['seeds'])} seeds)" in readme
-    assert f"{new['elsewhere']:.1f} % as the oracle does, instead of {old['elsewhere']:.1f} % without" in readme
+    mean, agents = full_models()
+    assert all(agent["training"]["settings"]["elsewhere"] == 0.25 for agent in agents)
+    (without,) = (each for each in results("visual_elsewhere.json")["means"] if each["seeds"] == [0])
+    assert f"{mean['elsewhere']:.1f} % as the oracle does, instead of {without['elsewhere']:.1f} % with" in readme
+    every = [f"{each['accuracy']:.1f}" for each in results("visual_elsewhere_0.json")["means"][:3]]
+    assert f"the first three rows are {every[0]}, {every[1]} and {every[2]} %" in readme
     prior = results("dataset_visual.json")["blind_prior"]["whole program"]
     assert f"Guessing by the whole program answers {prior:.1f} %" in readme
-    agents = results("visual.json")["agents"]
-    full = [agents[f"out/visual-full-{seed}"]["splits"]["test"]["structural"] for seed in range(3)]
+    full = [agent["splits"]["test"]["structural"] for agent in agents]
     compared, *others = sorted(sum(each[kind] for each in full) / 3 for kind in full[0])
     assert f"answers {compared:.1f} % of them, and at least {others[0]:.1f} % of any other type" in readme
 
