@@ -16,6 +16,7 @@ from program_guided.language import (
     Loop,
     Program,
     ProgramError,
+    Ref,
     Shape,
     UniformVocabulary,
     While,
@@ -26,7 +27,7 @@ from program_guided.language import (
     print_program,
     sample_program,
 )
-from program_guided.language.parser import LARGEST_TEXT, MOST_LOOPS, MOST_NESTED, MOST_ROUTINES
+from program_guided.language.parser import LARGEST_TEXT, MAX_LOOPS, MAX_NESTED, MAX_ROUTINES
 from program_guided.tasks.minecraft.domain import DOMAIN
 
 PAPER_TREE = Program(
@@ -374,10 +375,10 @@ def test_every_spelling_of_a_program_is_that_program(program, seed):
 @pytest.mark.parametrize(
     "text",
     [
-        "if is_there[river]:" * MOST_NESTED + "mine(gold)",
-        "loop(1):" * (MOST_NESTED - 1) + "mine(gold);" * MOST_ROUTINES,
-        f"loop({MOST_LOOPS}): mine(gold)",
-        "mine(gold)\n" * MOST_ROUTINES,
+        "if is_there[river]:" * MAX_NESTED + "mine(gold)",
+        "loop(1):" * (MAX_NESTED - 1) + "mine(gold);" * MAX_ROUTINES,
+        f"loop({MAX_LOOPS}): mine(gold)",
+        "mine(gold)\n" * MAX_ROUTINES,
     ],
     ids=["deepest", "deep and long", "most loops", "most routines"],
 )
@@ -399,7 +400,7 @@ def test_inputs_that_are_left_out_are_the_nearest_unused_results():
         (
             Call("select", ("bag",)),
             Call("select", ("wine",)),
-            Call("verify_relation", ("left",), inputs=(0, 1)),
+            Call("verify_relation", (Ref(0), "left", Ref(1))),
         )
     )
 
@@ -437,7 +438,7 @@ def test_a_result_that_was_used_is_not_taken_again_unless_it_is_named(text, inpu
 )
 def test_inputs_are_named_numbered_or_left_out(spelling):
     program = graph(f"bag = select(handbag)\nWINE = select(wine)\n{spelling}")
-    assert program.body[2] == Call("verify_relation", ("left",), inputs=(0, 1))
+    assert program.body[2] == Call("verify_relation", (Ref(0), "left", Ref(1)))
     assert [call.result for call in program.body] == ["bag", "wine", None]
 
 
@@ -458,8 +459,8 @@ def test_one_result_may_be_taken_twice():
 def test_a_word_may_be_the_name_of_a_result():
     text = "bag = select(bag)\nleft = select(left)\nverify_relation(bag, left, left)\nrelate(left, bag, left)"
     program = graph(text)
-    assert program.body[2] == Call("verify_relation", ("left",), inputs=(0, 1))
-    assert program.body[3] == Call("relate", ("bag", "left"), inputs=(1,))
+    assert program.body[2] == Call("verify_relation", (Ref(0), "left", Ref(1)))
+    assert program.body[3] == Call("relate", (Ref(1), "bag", "left"))
     assert graph(print_program(program, VISUAL)) == program
 
 
@@ -470,7 +471,7 @@ def test_a_word_that_is_the_name_of_a_result_is_printed_in_quotes():
 
 def test_a_text_in_quotes_is_never_an_input():
     program = graph('bag = select(x)\nrelate("bag", bag, left)')
-    assert program.body[1] == Call("relate", ("bag", "left"), inputs=(0,))
+    assert program.body[1] == Call("relate", (Ref(0), "bag", "left"))
 
 
 @pytest.mark.parametrize(
@@ -572,7 +573,7 @@ def graph_programs(draw):
     for _ in range(draw(st.integers(1, 8))):
         possible = [row for row in VISUAL.operations if set(row.inputs) <= set(outputs)]
         operation = draw(st.sampled_from(possible))
-        texts = [draw(st.sampled_from(p.words) if isinstance(p, Choice) else free_texts) for p in operation.parameters]
+        texts = [draw(st.sampled_from(p.words) if isinstance(p, Choice) else free_texts) for p in operation.words]
         spelt = [
             text if re.fullmatch(r"[^\W_][\w ]*[^\W_]|\w", text) and draw(st.booleans()) else quote(text)
             for text in texts
@@ -590,7 +591,9 @@ def graph_programs(draw):
         arguments = ", ".join(spelt_inputs[:1] + spelt + spelt_inputs[1:])
         name = draw(st.none() | st.sampled_from(NAMES))
         lines.append((f"{name} = " if name else "") + f"{operation.name}({arguments})")
-        calls.append(Call(operation.name, tuple(" ".join(t.split()) for t in texts), inputs, name and name.lower()))
+        words, refs = iter([" ".join(text.split()) for text in texts]), iter([Ref(number) for number in inputs])
+        places = tuple(next(words if parameter.is_word else refs) for parameter in operation.parameters)
+        calls.append(Call(operation.name, places, name and name.lower()))
         outputs.append(operation.output)
         used.update(inputs)
         if name:

@@ -8,6 +8,7 @@ from program_guided.language import (
     Frontier,
     Kind,
     Pointer,
+    Vocabulary,
     advance,
     advance_parallel,
     compile_program,
@@ -314,13 +315,14 @@ def test_the_words_of_a_graphs_routine_are_its_own_without_its_inputs():
     )
 
 
-def test_free_text_has_no_number_in_the_vocabulary():
-    vocabulary = VISUAL.vocabulary
+def test_free_text_is_unknown_to_the_closed_vocabulary():
+    vocabulary = Vocabulary.of(VISUAL).words
+    assert vocabulary[:2] == ("", "<unknown>")
     spelt = [[vocabulary[number] for number in row] for row in DIAMOND.word_ids]
     assert spelt == [
-        ["select", "", ""],
+        ["select", "<unknown>", ""],
         ["filter_color", "red", ""],
-        ["relate", "", ""],
+        ["relate", "<unknown>", "<unknown>"],
         ["exist", "", ""],
         ["exist", "", ""],
         ["and", "", ""],

@@ -7,41 +7,50 @@ docs/language.md is the guide.
 """
 
 from program_guided.errors import Problem, ProgramError
-from program_guided.language.domain import BOOLEAN, Choice, Domain, Number, Operation, Text
+from program_guided.language.domain import ACTION, BOOLEAN, Choice, Domain, Input, Number, Operation, Parameter, Text
 from program_guided.language.interpreter import interpret
 from program_guided.language.parser import parse, read_program
 from program_guided.language.pointer import Frontier, Pointer, advance, advance_parallel, start, start_parallel
 from program_guided.language.printer import count_control, count_tokens, print_call, print_program
 from program_guided.language.sampler import Shape, UniformVocabulary, sample_program
-from program_guided.language.syntax import Call, If, Loop, Program, While
+from program_guided.language.syntax import Call, If, Loop, Program, Ref, While, calls, flatten, map_calls
 from program_guided.language.table import Kind, RoutineTable, compile_program
+from program_guided.language.vocabulary import Vocabulary
 
 __all__ = [
+    "ACTION",
     "BOOLEAN",
     "Call",
     "Choice",
     "Domain",
     "Frontier",
     "If",
+    "Input",
     "Kind",
     "Loop",
     "Number",
     "Operation",
+    "Parameter",
     "Pointer",
     "Problem",
     "Program",
     "ProgramError",
+    "Ref",
     "RoutineTable",
     "Shape",
     "Text",
     "UniformVocabulary",
+    "Vocabulary",
     "While",
     "advance",
     "advance_parallel",
+    "calls",
     "compile_program",
     "count_control",
     "count_tokens",
+    "flatten",
     "interpret",
+    "map_calls",
     "parse",
     "print_call",
     "print_program",

@@ -1,6 +1,8 @@
-"""A domain: the table of operations a language speaks of. Data only; nothing here knows what they mean.
+"""A domain: the table of a language's operations. Data only; their meaning is defined by the task.
 
-    Operation("mine", (Choice("object", ("gold", "wood")),), output="Action")
+    Operation("mine", (Choice("object", ("gold", "wood")),), output=ACTION)
+    Operation("count", (Choice("object", ("gold", "wood")),), output="Integer")
+    Operation("less", (Input("first", "Integer"), Number("second", 0, 99, type="Integer")))
 
 Adding an operation, an object or a whole task is adding rows.
 """
@@ -9,18 +11,20 @@ from __future__ import annotations
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
 
 from program_guided.errors import quote
-from program_guided.language.syntax import Word
+from program_guided.language.syntax import Call, Word
 
 __all__ = [
+    "ACTION",
     "BOOLEAN",
     "Choice",
     "Domain",
+    "Input",
     "Mismatch",
     "Number",
     "Operation",
@@ -34,19 +38,21 @@ __all__ = [
 
 BOOLEAN = "Boolean"
 """The result type that a condition must have."""
+ACTION = "Action"
+"""The result type of behaviours: routines that change the world."""
 
-LONGEST_GUESS = 40
+MAX_GUESS_LENGTH = 40
 
 
 def fold(name: str) -> str:
-    """`BuildBridge`, `build_bridge` and `BUILD BRIDGE` are one name."""
+    """Fold the spellings of a name: `BuildBridge`, `build_bridge` and `BUILD BRIDGE` are one name."""
     return name.replace("_", "").replace(" ", "").lower()
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that someone probably meant."""
+    """The known name that is most similar to a misspelt one; None if none is."""
     by_folded = {fold(candidate): candidate for candidate in known}
-    close = difflib.get_close_matches(fold(name), by_folded, n=1, cutoff=0.6) if len(name) <= LONGEST_GUESS else []
+    close = difflib.get_close_matches(fold(name), by_folded, n=1, cutoff=0.6) if len(name) <= MAX_GUESS_LENGTH else []
     return by_folded[close[0]] if close else None
 
 
@@ -58,12 +64,12 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
 
 def listed(words: Iterable[str]) -> str:
     """`a, b or c`."""
-    *most, last = words
-    return f"{', '.join(most)} or {last}" if most else last
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 class Mismatch(Exception):
-    """An argument that its parameter does not take."""
+    """An argument that its parameter does not accept."""
 
     def __init__(self, message: str, expected: str) -> None:
         super().__init__(message)
@@ -73,21 +79,55 @@ class Mismatch(Exception):
 
 @dataclass(frozen=True)
 class Parameter(ABC):
-    """One argument of an operation."""
+    """One parameter of an operation: it accepts a word, a result of another routine, or either."""
 
     name: str
 
+    @property
+    def takes(self) -> str | None:
+        """The type of results it accepts; None if it accepts words only."""
+        return None
+
+    @property
+    def is_word(self) -> bool:
+        """True if it accepts a word."""
+        return True
+
     @abstractmethod
     def read(self, text: str) -> Word:
-        """The argument in its canonical form, or `Mismatch`."""
+        """The word in its canonical form, or `Mismatch`."""
+
+
+@final
+@dataclass(frozen=True)
+class Input(Parameter):
+    """A result of another routine, never a word."""
+
+    type: str
+
+    @property
+    def takes(self) -> str | None:
+        return self.type
+
+    @property
+    def is_word(self) -> bool:
+        return False
+
+    def read(self, text: str) -> Word:
+        raise Mismatch(f"{quote(text)} is not a result", f"expected {self.type}")
 
 
 @final
 @dataclass(frozen=True)
 class Choice(Parameter):
-    """One of a closed list of words, in any spelling that folds to it."""
+    """One of a closed list of words, in any spelling that folds to it; or a result, if `type` names its type."""
 
     words: tuple[str, ...] = ()
+    type: str | None = None
+
+    @property
+    def takes(self) -> str | None:
+        return self.type
 
     @cached_property
     def _by_folded(self) -> dict[str, str]:
@@ -103,10 +143,15 @@ class Choice(Parameter):
 @final
 @dataclass(frozen=True)
 class Number(Parameter):
-    """A whole number between two bounds, both included."""
+    """A whole number between two bounds, both included; or a result, if `type` names its type."""
 
     low: int = 0
     high: int = 99
+    type: str | None = None
+
+    @property
+    def takes(self) -> str | None:
+        return self.type
 
     def read(self, text: str) -> Word:
         expected = f"expected a whole number from {self.low} to {self.high}"
@@ -121,7 +166,7 @@ class Number(Parameter):
 @final
 @dataclass(frozen=True)
 class Text(Parameter):
-    """Any text; white space is folded, case is kept."""
+    """Free text; white space is normalised, case is kept."""
 
     def read(self, text: str) -> Word:
         words = " ".join(text.split())
@@ -136,27 +181,43 @@ class Operation:
 
     name: str
     parameters: tuple[Parameter, ...] = ()
-    inputs: tuple[str, ...] = ()
-    """Result types it takes from other routines."""
     output: str = BOOLEAN
     lookup: bool = False
-    """Written `name[first] rest` instead of `name(first, rest)`."""
+    """Written `name[first] rest` instead of `name(first, rest)`, where all arguments are words."""
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """The types of the results it accepts, in the order of its parameters."""
+        return tuple(parameter.takes for parameter in self.parameters if parameter.takes is not None)
+
+    @cached_property
+    def words(self) -> tuple[Parameter, ...]:
+        """The parameters that accept words."""
+        return tuple(parameter for parameter in self.parameters if parameter.is_word)
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The operations of one task. With `control` a program is a flow of routines, without it a graph of calls."""
+    """The operations of one task."""
 
     name: str
     version: int
     operations: tuple[Operation, ...]
-    control: bool = False
+    sequential: bool = False
+    """True if routines act on a world that changes: they are executed one after another, and the one executed before
+    is a parent too. False if the specification is static."""
     header: str | None = None
     """The name after `def` in the canonical spelling, if it has one."""
+    routine_words: Callable[[Call], tuple[str, ...]] | None = None
+    """The words of a routine, where they are not the operation followed by its words."""
+    operation_words: int = 1
+    """Number of a routine's first words that name its operation."""
+    width: int | None = None
+    """Maximum number of words that `routine_words` gives."""
 
     def __post_init__(self) -> None:
-        if self.control and any(operation.inputs for operation in self.operations):
-            raise ValueError(f"domain {self.name}: operations that take results need a domain without control flow")
+        if (self.routine_words is None) != (self.width is None):
+            raise ValueError(f"domain {self.name}: routine_words and width go together")
 
     @cached_property
     def _by_folded(self) -> dict[str, Operation]:
@@ -176,7 +237,7 @@ class Domain:
 
     @cached_property
     def vocabulary(self) -> tuple[str, ...]:
-        """Every word a routine can hold, padding first. Free text is not in it."""
+        """All words of routines, padding first, free text excluded."""
         words: dict[str, None] = {"": None}
         words.update((operation.name, None) for operation in self.operations)
         parameters = [parameter for operation in self.operations for parameter in operation.parameters]
@@ -197,6 +258,30 @@ class Domain:
         return {word: index for index, word in enumerate(self.vocabulary)}
 
     @cached_property
+    def has_text(self) -> bool:
+        """True if any parameter accepts free text."""
+        return any(isinstance(parameter, Text) for operation in self.operations for parameter in operation.parameters)
+
+    @cached_property
+    def max_inputs(self) -> int:
+        """K: maximum number of results that an operation accepts."""
+        return max(len(operation.inputs) for operation in self.operations)
+
+    @cached_property
     def routine_width(self) -> int:
-        """L of Eq. 1: the most words a routine has."""
-        return 1 + max(len(operation.parameters) for operation in self.operations)
+        """L of Eq. 1: maximum number of words of a routine."""
+        return self.width or 1 + max(len(operation.words) for operation in self.operations)
+
+    def words_of(self, call: Call) -> tuple[str, ...]:
+        """The words of a routine: its operation, then one for each parameter that accepts words, "" for a result."""
+        return tuple(map(str, self.layout(call)))
+
+    def layout(self, call: Call) -> tuple[Word, ...]:
+        """`words_of` with numbers as numbers."""
+        if self.routine_words is not None:
+            return self.routine_words(call)
+        if len(call.words) == len(call.arguments):
+            return (call.operation, *call.words)
+        given = zip(self.operation(call.operation).parameters, call.arguments, strict=False)
+        words = (argument if isinstance(argument, str | int) else "" for each, argument in given if each.is_word)
+        return (call.operation, *words)

@@ -4,7 +4,7 @@
     while not pointer.finished(table):
         pointer = advance(table, pointer, answer)      # answer: True or False at a condition, else None
 
-The world's kernels and the batched tensors do the same on arrays and are held equal to this by tests.
+The world's kernels and the batched tensors implement the same on arrays; tests compare them with this.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NOWHERE = -1
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """Which routine is to be executed, and which one was executed before it (its parent, in a flow)."""
+    """The routine to be executed, and the one executed before it."""
 
     routine: int
     previous: int = NOWHERE
@@ -30,10 +30,11 @@ class Pointer:
         return self.routine == len(table)
 
     def parents(self, table: RoutineTable) -> tuple[int, ...]:
-        """Parents(P_p) at this moment of the execution."""
-        if not table.domain.control:
-            return table.parents[self.routine]
-        return () if self.previous == NOWHERE else (self.previous,)
+        """Parents(P_p) at this moment: the routine executed before (in sequential domains only), then the inputs."""
+        inputs = table.calls[self.routine].inputs
+        if not table.domain.sequential or self.previous == NOWHERE:
+            return inputs
+        return (self.previous, *inputs)
 
 
 def start(table: RoutineTable) -> Pointer:
@@ -42,7 +43,7 @@ def start(table: RoutineTable) -> Pointer:
 
 
 def advance(table: RoutineTable, pointer: Pointer, answer: bool | None = None) -> Pointer:
-    """Where the pointer goes when the pointed routine has ended (Algorithm 2)."""
+    """The pointer after the pointed routine has ended (Algorithm 2)."""
     routine = pointer.routine
     if answer is None and table.kind[routine] != Kind.STEP:
         raise ValueError(f"routine {routine} is a condition: it ends with an answer, True or False")
@@ -62,14 +63,14 @@ class Frontier:
 
 
 def start_parallel(table: RoutineTable) -> Frontier:
-    """Algorithm 3: a pointer at every routine that needs no other's result; in a flow, at the entrance."""
-    return Frontier((start(table),)) if table.domain.control else _spawn(table, frozenset())
+    """Algorithm 3: a pointer at every routine that needs no other's result; one at the entrance if not `parallel`."""
+    return _spawn(table, frozenset()) if table.parallel else Frontier((start(table),))
 
 
 def advance_parallel(table: RoutineTable, frontier: Frontier, answers: Mapping[int, bool | None]) -> Frontier:
-    """Algorithm 4: `answers` holds, for each pointed routine that has ended, its answer (None if it has none)."""
+    """Algorithm 4: `answers` maps each pointed routine that has ended to its answer (None if it has none)."""
     ended = frontier.ended | answers.keys()
-    if not table.domain.control:
+    if table.parallel:
         return _spawn(table, ended)
     moved = [
         advance(table, pointer, answers[pointer.routine]) if pointer.routine in answers else pointer

@@ -1,16 +1,16 @@
-"""Syntax tree -> `RoutineTable`: one row a routine, immutable, all that execution needs to know of a program.
+"""Syntax tree -> `RoutineTable`: one row for each routine, immutable; execution needs nothing else of a program.
 
-`loop(n)` decides nothing, so it is no routine: its body stands n times in the table. Row numbers run in reading order;
-the row after the last means "the program is over".
+`loop(n)` decides nothing, so it is no routine: its body is repeated n times in the table. A nested call is a row before
+that of the call that takes it. Rows are in reading order; the row after the last one means "the program is over".
 
     table = compile_program(program, DOMAIN)
-    table.words[table.entrance], table.parents, table.exits, table.waves
+    table.words[table.entrance], table.inputs, table.parents, table.exits, table.waves
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
@@ -19,13 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from program_guided.language.domain import Domain
-from program_guided.language.syntax import Block, Call, If, Loop, Program, While, Word
+from program_guided.language.syntax import Argument, Block, Call, If, Loop, Program, Ref, While, Word
+from program_guided.language.vocabulary import Vocabulary
 
-__all__ = ["Kind", "RoutineTable", "compile_program"]
+__all__ = ["NOTHING", "Kind", "RoutineTable", "compile_program"]
+
+NOTHING = -1
+"""Row number of a parameter that takes no result."""
 
 
 class Kind(IntEnum):
-    """How a routine moves the pointer."""
+    """Kinds of routines, by their effect on the pointer."""
 
     STEP = 0
     IF = 1
@@ -34,18 +38,21 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class RoutineTable:
-    """The columns; `n` is the number of rows."""
+    """The compiled program, column by column; `n` is the number of rows."""
 
     domain: Domain
     calls: tuple[Call, ...]
+    """Flat calls; a `Ref` holds the row whose result is taken."""
     operation: NDArray[np.int16]
     """(n,) row of the domain's table."""
+    inputs: NDArray[np.int16]
+    """(n, K) for each parameter that accepts results, the row whose result it takes; -1 for none."""
     kind: NDArray[np.int8]
     """(n,) a `Kind`."""
     on_true: NDArray[np.int16]
-    """(n,) where the pointer goes when the routine ends (for a condition: with the answer true)."""
+    """(n,) row that follows when the routine ends (for a condition: if it is true)."""
     on_false: NDArray[np.int16]
-    """(n,) where it goes when a condition is answered false; equal to `on_true` for other routines."""
+    """(n,) row that follows if a condition is false; equal to `on_true` for other routines."""
 
     def __len__(self) -> int:
         return len(self.calls)
@@ -55,8 +62,13 @@ class RoutineTable:
         return 0
 
     @cached_property
+    def parallel(self) -> bool:
+        """True if routines may be executed in parallel: nothing changes, and nothing is decided."""
+        return not self.domain.sequential and not self.kind.any()
+
+    @cached_property
     def exits(self) -> tuple[int, ...]:
-        """Routines that may be the last one executed; of a graph, the last one, whose result is the answer."""
+        """Routines that may be the last one executed."""
         end = len(self)
         return tuple(row for row in range(end) if end in (self.on_true[row], self.on_false[row]))
 
@@ -69,35 +81,34 @@ class RoutineTable:
     def parents(self) -> tuple[tuple[int, ...], ...]:
         """Parents(P_k) of Eq. 2: the routines whose results a routine takes.
 
-        In a graph they are its inputs. In a flow the parent is the routine executed just before, so these are the
-        candidates, and the pointer's `previous` is the one.
+        They are its inputs. In sequential domains the routine executed before is a parent too; all candidates for it
+        come first, and the pointer's `previous` is the actual one.
         """
-        if not self.domain.control:
-            return tuple(call.inputs for call in self.calls)
+        inputs = [call.inputs for call in self.calls]
+        if not self.domain.sequential:
+            return tuple(inputs)
         before: list[set[int]] = [set() for _ in range(len(self) + 1)]
         for row, after in enumerate(self.successors):
             for successor in after:
                 before[successor].add(row)
-        return tuple(tuple(sorted(rows)) for rows in before[: len(self)])
+        return tuple(tuple(dict.fromkeys((*sorted(rows), *own))) for rows, own in zip(before, inputs, strict=False))
 
     @cached_property
     def words(self) -> tuple[tuple[Word, ...], ...]:
-        """The words of each routine, operation first (for P^s)."""
-        return tuple((call.operation, *call.words) for call in self.calls)
+        """The words of each routine (for P^s), without trailing ""."""
+        return tuple(_trimmed(self.domain.layout(call)) for call in self.calls)
 
     @cached_property
     def word_ids(self) -> NDArray[np.int16]:
-        """(n, L) the words as numbers of the domain's vocabulary, 0 where there is none (and for free text)."""
-        ids = np.zeros((len(self), self.domain.routine_width), np.int16)
-        for row, words in enumerate(self.words):
-            ids[row, : len(words)] = [self.domain.word_index.get(str(word), 0) for word in words]
+        """(n, L) the words as numbers of the domain's closed vocabulary, 0 where there is none."""
+        ids = Vocabulary.of(self.domain).encode(self).astype(np.int16)
         ids.flags.writeable = False
         return ids
 
     @cached_property
     def waves(self) -> tuple[tuple[int, ...], ...]:
-        """Rows that may be executed in parallel, in the order of execution: in a flow, each alone."""
-        if self.domain.control:
+        """Groups of rows that may be executed in parallel, in the order of execution."""
+        if not self.parallel:
             return tuple((row,) for row in range(len(self)))
         depth = np.zeros(len(self), np.int64)
         for row, inputs in enumerate(self.parents):
@@ -106,14 +117,21 @@ class RoutineTable:
 
 
 def compile_program(program: Program, domain: Domain) -> RoutineTable:
-    """Lay a program out as a table."""
+    """Compile a program into a table."""
     rows = _Rows()
     rows.block(program.body)
     end = len(rows.calls)
+    inputs = np.full((end, domain.max_inputs), NOTHING, np.int16)
+    for row, call in enumerate(rows.calls):
+        if call.inputs:
+            taken = _inputs(call, domain)
+            inputs[row, : len(taken)] = taken
+    inputs.flags.writeable = False
     return RoutineTable(
         domain,
         tuple(rows.calls),
         operation=_frozen([domain.index[call.operation] for call in rows.calls], np.int16),
+        inputs=inputs,
         kind=_frozen(rows.kind, np.int8),
         on_true=_frozen([min(target, end) for target in rows.on_true], np.int16),
         on_false=_frozen([min(target, end) for target in rows.on_false], np.int16),
@@ -122,43 +140,64 @@ def compile_program(program: Program, domain: Domain) -> RoutineTable:
 
 @dataclass
 class _Rows:
-    """Rows so far. A successor that is not known yet points at the next free row and is corrected by `join`."""
+    """Rows so far. An unknown successor is set to the next free row and corrected by `redirect`."""
 
     calls: list[Call] = field(default_factory=list)
     kind: list[Kind] = field(default_factory=list)
     on_true: list[int] = field(default_factory=list)
     on_false: list[int] = field(default_factory=list)
+    number: int = 0
+    """Number of the next call in the syntax tree, in which the body of a loop occurs once."""
+    latest: dict[int, int] = field(default_factory=dict)
+    """The last row so far of each call of the tree. The scope rules allow references only to calls that are always
+    executed before, so this is the row referred to: within a loop that of the same copy, after it that of the last
+    copy."""
 
     def add(self, call: Call, kind: Kind) -> int:
+        """Add the row of a call after those of the calls nested in it; its number."""
+        arguments = tuple(self.argument(argument) for argument in call.arguments)
         row = len(self.calls)
-        self.calls.append(call)
+        self.calls.append(call if arguments == call.arguments else replace(call, arguments=arguments))
         self.kind.append(kind)
         self.on_true.append(row + 1)
         self.on_false.append(row + 1)
+        self.latest[self.number] = row
+        self.number += 1
         return row
+
+    def argument(self, argument: Argument) -> Argument:
+        if isinstance(argument, Call):
+            return Ref(self.add(argument, Kind.STEP))
+        return Ref(self.latest[argument.number]) if isinstance(argument, Ref) else argument
 
     def block(self, block: Block) -> None:
         for node in block:
             if isinstance(node, Call):
                 self.add(node, Kind.STEP)
             elif isinstance(node, Loop):
-                for _ in range(node.times):
-                    self.block(node.body)
+                self.loop(node)
             elif isinstance(node, While):
                 self.while_(node)
             else:
                 self.if_(node)
 
+    def loop(self, node: Loop) -> None:
+        first = self.number
+        for _ in range(node.times):
+            self.number = first
+            self.block(node.body)
+
     def while_(self, node: While) -> None:
-        """The body's exits go back to the condition."""
+        """The body's exits go back to the condition, or to the first of the calls nested in it."""
+        first = len(self.calls)
         condition = self.add(node.condition, Kind.WHILE)
         self.block(node.body)
         after = len(self.calls)
-        self.redirect(condition + 1, after, condition)
+        self.redirect(condition + 1, after, first)
         self.on_false[condition] = after
 
     def if_(self, node: If) -> None:
-        """The exits of every branch go behind the whole."""
+        """The exits of every branch go to the row after the whole."""
         ends: list[tuple[int, int]] = []
         for condition, body in node.branches:
             row = self.add(condition, Kind.IF)
@@ -171,10 +210,21 @@ class _Rows:
             self.redirect(first, last, after)
 
     def redirect(self, first: int, last: int, target: int) -> None:
-        """Rows [first, last) that leave this range at its end go to `target` instead."""
+        """Let rows [first, last) whose successor is `last` go to `target` instead."""
         for row in range(first, last):
             self.on_true[row] = target if self.on_true[row] == last else self.on_true[row]
             self.on_false[row] = target if self.on_false[row] == last else self.on_false[row]
+
+
+def _inputs(call: Call, domain: Domain) -> list[int]:
+    """The row whose result is taken, for each parameter that accepts results."""
+    given = zip(domain.operation(call.operation).parameters, call.arguments, strict=False)
+    return [each.number if isinstance(each, Ref) else NOTHING for parameter, each in given if parameter.takes]
+
+
+def _trimmed(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Words without trailing ""."""
+    return _trimmed(words[:-1]) if words and words[-1] == "" else words
 
 
 def _frozen(values: Sequence[int], dtype: type[np.generic]) -> NDArray[Any]:
