@@ -1,4 +1,4 @@
-"""Values that spread over a grid: the compiled form against the plain one, and against shortest paths."""
+"""Value propagation over a grid: the compiled form against the plain one, and against shortest paths."""
 
 import torch
 

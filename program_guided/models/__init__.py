@@ -1,1 +1,1 @@
-"""Networks: tensors in, tensors out. They know nothing of tasks, so one executor serves all of them."""
+"""Networks: tensors in, tensors out. They depend on no task, so one executor serves all."""

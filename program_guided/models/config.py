@@ -1,108 +1,75 @@
-"""The configuration of an executor; no torch here, so that the command line can show it at once."""
+"""Configurations of the models; no torch here, so that the command line can show them at once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, fields
 
-from program_guided.errors import DataError
+__all__ = ["ModelConfig", "PaperConfig", "PlusConfig"]
 
-__all__ = ["ExecutorConfig", "Form", "Parts", "left_out"]
-
-Form = Literal["paper", "plus"]
+COMMON_WIDTH = 128
+"""Approximate width d of a model if no width of words is given."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
-    """Parts of the model that can be taken away, to measure what they are worth."""
+class ModelConfig:
+    """Configuration common to all executors."""
 
+    word_width: int | None = None
+    """d_m; the width d is L times this. Default: the smallest multiple of heads with d of at least 128."""
+    heads: int = 8
+    """Attention heads."""
+    hidden: int = 256
+    """Hidden width of MLPs."""
+    blocks: int = 2
+    """paper: stacked blocks. plus: readings of the specification."""
+    memory: bool = True
+    """Each step of a routine starts from its own last result; without, from zero."""
     structure: bool = True
     """The structure guidance P^t; without, every routine attends to every other."""
     semantics: bool = True
     """The semantic guidance P^s."""
-    positions: bool = True
-    """paper: positional encoding of the routines."""
-    spaced: bool = True
-    """paper: evenly spaced frequencies of that; without, the standard transformer's."""
-    shifted: bool = True
-    """paper: positions that begin anywhere in training, not always at 0."""
-    matched: bool = True
-    """paper: queries and keys of the first attention begin equal and large."""
-    scaled: bool = True
-    """paper: LayerNorm behind the encoders of cells and of what is carried."""
-    residual: bool = True
-    """paper: residual paths around the attentions."""
-    normalise: bool = True
-    """paper: LayerNorm after the first and second attention."""
-    sink: bool = True
-    """paper: an empty item in CrossAtt2, which makes counts visible."""
-    blind: bool = True
-    """paper: half of the heads of CrossAtt2 see what lies in a cell and not where, so that they can count."""
-    tells: bool = True
-    """paper: heads of CrossAtt2 tell how many cells are like the best one, beside their mean."""
-    objects: bool = True
-    """paper: what the agent carries as objects to attend to; without, it is added to every cell."""
-    feed_forward: bool = True
-    """paper: an MLP at the end of each block, as in the standard transformer."""
+
+    def word_width_of(self, words: int) -> int:
+        """Width of a word, for routines of `words` words."""
+        return self.word_width or -(-COMMON_WIDTH // (words * self.heads)) * self.heads
+
+    def without(self) -> list[str]:
+        """Parts that are on by default and off here."""
+        return [each.name for each in fields(self) if each.default is True and getattr(self, each.name) is False]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExecutorConfig(Parts):
-    """Form, sizes and parts of an executor."""
-
-    PAPER_ONLY: ClassVar[tuple[str, ...]] = (
-        "positions",
-        "spaced",
-        "shifted",
-        "matched",
-        "scaled",
-        "residual",
-        "normalise",
-        "sink",
-        "blind",
-        "tells",
-        "objects",
-        "feed_forward",
-    )
-
-    form: Form
-    vocabulary: int
-    words: int
-    """L: words of a routine."""
-    results: tuple[tuple[str, int], ...]
-    """Result types and the size of each one's output."""
-    word_width: int = 32
-    """d_m; the executor's width d is L times this."""
-    heads: int = 8
-    hidden: int = 256
-    """Hidden width of MLPs."""
-    blocks: int = 2
-    """`paper`: stacked blocks. `plus`: how often the specification is read."""
-    plans: int = 6
-    """`plus`: heads that find ways."""
-    names: bool = False
-    """`plus`: whether words that name things are told apart by what they name alone; without, each has its meaning to
-    learn."""
-    memory: bool = True
-    """Whether a routine that takes several steps goes on from its own last result, or begins anew at each."""
-
-    def __post_init__(self) -> None:
-        missing = [name.replace("_", "-") for name in self.PAPER_ONLY if not getattr(self, name)]
-        if self.form == "plus" and missing:
-            raise DataError(f"--no-{missing[0]} belongs to --model paper; plus is built without such parts")
-        if self.form == "paper" and self.names:
-            raise DataError("--names belongs to --model plus")
-
-    @property
-    def width(self) -> int:
-        return self.words * self.word_width
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+class PlusConfig(ModelConfig):
+    """`plus`: our executor."""
 
 
-def left_out(settings: Mapping[str, Any]) -> list[str]:
-    """Which parts that an executor usually has one of these settings (`as_dict`) is without."""
-    usual = [each.name for each in fields(ExecutorConfig) if each.default is True]
-    return [name for name in usual if settings.get(name, True) is False]
+@dataclass(frozen=True, kw_only=True)
+class PaperConfig(ModelConfig):
+    """`paper`: the paper's executor; every addition to its equations can be switched off."""
+
+    ordered: bool = True
+    """A learned code of an input's place is added to its result; without, inputs are a set."""
+    positions: bool = True
+    """Positional encoding of the routines."""
+    linear_frequencies: bool = True
+    """Linear frequencies of the positional encoding; without, the standard transformer's."""
+    shifted: bool = True
+    """Positions are shifted at random in training; without, they start at 0."""
+    tied_query_key: bool = True
+    """Queries and keys of the first attention are initialised equal and large."""
+    residual: bool = True
+    """Residual connections around the attentions."""
+    normalise: bool = True
+    """LayerNorm after the first and second attention."""
+    feed_forward: bool = True
+    """An MLP at the end of each block, as in the standard transformer."""
+    null_key: bool = True
+    """A null key in CrossAtt2, which makes counts visible."""
+    position_free_heads: bool = True
+    """Half of the heads of CrossAtt2 attend to the content of cells without their position, so that they can count."""
+    count_feature: bool = True
+    """Heads of CrossAtt2 output the number of items similar to the best one, in addition to their mean."""
+    inventory_items: bool = True
+    """The inventory as items to attend to; without, it is added to every cell."""
+    normalised_encoders: bool = True
+    """LayerNorm after the encoders of cells and of the inventory."""

@@ -1,16 +1,16 @@
-"""Values that spread over a grid, learned end to end: how `plus` finds its way.
+"""Value propagation over a grid, learned end to end: the path finding of `plus`.
 
-Every head scores each cell as a goal and each kind of cell as passable. A cell's value is its own score, or the best
-neighbour's value less the cost of leaving the cell:
+Every head gives each cell a goal score and each kind of cell a cost. The value of a cell is its own score, or the best
+neighbour's value minus the cost of leaving the cell, if that is greater:
 
     value(c) = max(goal(c), max over neighbours n of value(n) - cost(kind of c))
 
-At the fixed point, stepping to the neighbour of greatest value is the shortest way to a goal, around walls and over
-whatever the head has learned to cross. It is a value iteration whose rewards and walls come from attention scores
-between a routine and the cells; the gradient runs along the best path only.
+At the fixed point, moving to the neighbour of greatest value follows a path of least cost to a goal, around cells of
+high cost. It is value iteration whose rewards and costs are computed from the query of a routine; the gradient flows
+along the best path only.
 
-`spread` is the compiled form (one sample at a time, exact, path by path); `spread_plain` the same in torch, for any
-device. They agree (tests/test_propagation.py).
+`spread` is compiled (one sample at a time, exact); `spread_plain` computes the same in torch, for any device
+(tests/test_propagation.py compares them).
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ import torch
 from numba import njit
 from torch import Tensor
 
-from program_guided.models.lanes import LANES, load, most, store, sub
+from program_guided.models.simd import LANES, load, maximum, store, sub
 
 __all__ = ["NEIGHBOURS", "OUTSIDE", "spread", "spread_plain"]
 
 NEIGHBOURS = ((0, 0), (-1, 0), (1, 0), (0, -1), (0, 1))
-"""Where values are read, relative to the agent: its own cell, then up, down, left, right."""
+"""Cells whose values are read, relative to the agent: its own, then up, down, left, right."""
 OUTSIDE = -30.0
-"""What is read of a cell that is not on the map, and the least that is read of any."""
+"""Value of a cell that is not on the map, and lower bound of the values that are read."""
 UNREACHABLE = -1e30
 
 
 @njit(cache=True, fastmath={"nnan", "nsz"})
 def _forward(kinds, agent, goal_kind, goal_row, goal_column, cost, values, out):  # type: ignore[no-untyped-def]
-    """Sweeps over the map, from each of its corners in turn, until nothing changes."""
+    """Sweep over the map, from each of its corners in turn, until nothing changes."""
     batch, side, heads = goal_row.shape
     wide = side + 2
     value, gained = np.empty((wide * wide, LANES), np.float32), np.empty((1, LANES), np.float32)
@@ -70,11 +70,11 @@ def _forward(kinds, agent, goal_kind, goal_row, goal_column, cost, values, out):
                     for c in range(last_column + 1):
                         column = last_column - c if leftwards else c
                         place = (row + 1) * wide + column + 1
-                        up_down = most(load(value, place - wide), load(value, place + wide))
-                        around = most(up_down, most(load(value, place - 1), load(value, place + 1)))
+                        up_down = maximum(load(value, place - wide), load(value, place + wide))
+                        around = maximum(up_down, maximum(load(value, place - 1), load(value, place + 1)))
                         through, now = sub(around, load(step_cost, row * side + column)), load(value, place)
-                        gain = most(gain, sub(through, now))
-                        store(value, place, most(now, through))
+                        gain = maximum(gain, sub(through, now))
+                        store(value, place, maximum(now, through))
                 store(gained, 0, gain)
                 changed = gained.max() > 0
                 turn += 1
@@ -88,8 +88,8 @@ def _forward(kinds, agent, goal_kind, goal_row, goal_column, cost, values, out):
 
 
 @njit(cache=True)
-def _backward(kinds, agent, values, goals, gradient, to_kind, to_row, to_column, to_cost):  # type: ignore[no-untyped-def]
-    """Follow the best way from each place that was read; a cell's own score ends it."""
+def _backward(kinds, agent, values, goals, gradient, grad_kind, grad_row, grad_column, grad_cost):  # type: ignore[no-untyped-def]
+    """Follow the best path from each cell that was read, to the cell whose value is its own score."""
     goal_kind, goal_row, goal_column = goals
     batch, side, heads = goal_row.shape
     wide = side + 2
@@ -108,11 +108,11 @@ def _backward(kinds, agent, values, goals, gradient, to_kind, to_row, to_column,
                     if kind == 0:
                         break
                     if value[place, h] == goal_kind[b, kind, h] + goal_row[b, row, h] + goal_column[b, column, h]:
-                        to_kind[b, kind, h] += amount
-                        to_row[b, row, h] += amount
-                        to_column[b, column, h] += amount
+                        grad_kind[b, kind, h] += amount
+                        grad_row[b, row, h] += amount
+                        grad_column[b, column, h] += amount
                         break
-                    to_cost[b, kind, h] -= amount
+                    grad_cost[b, kind, h] -= amount
                     best = place - wide
                     for other in (place + wide, place - 1, place + 1):
                         if value[other, h] > value[best, h]:
@@ -137,11 +137,11 @@ class _Spread(torch.autograd.Function):
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         kinds, agent, *given = context.saved_tensors
         goals = tuple(table.numpy() for table in given[:3])
-        to_tables = [torch.zeros_like(table) for table in given]
-        arrays = [table.numpy() for table in to_tables]
+        grad_tables = [torch.zeros_like(table) for table in given]
+        arrays = [table.numpy() for table in grad_tables]
         around = (kinds.numpy(), agent.numpy(), context.values)
         _backward(*around, goals, gradient.contiguous().numpy(), *arrays)
-        return None, None, *to_tables
+        return None, None, *grad_tables
 
 
 def spread(
@@ -149,8 +149,8 @@ def spread(
 ) -> Tensor:
     """Values at the agent's cell and its neighbours: (batch, 5, heads).
 
-    kinds (batch, side * side; 0 is off the map) and agent (batch, 2) are whole numbers; goal_kind and cost (batch,
-    kinds, heads) and goal_row, goal_column (batch, side, heads) are scores; cost must be positive.
+    kinds (batch, side * side; 0 is off the map) and agent (batch, 2) are integers; goal_kind and cost (batch, kinds,
+    heads) and goal_row, goal_column (batch, side, heads) are scores; cost must be positive.
     """
     tables = (goal_kind, goal_row, goal_column, cost)
     if goal_kind.device.type != "cpu" or goal_kind.dtype != torch.float32:
@@ -162,7 +162,7 @@ def spread(
 def spread_plain(
     kinds: Tensor, agent: Tensor, goal_kind: Tensor, goal_row: Tensor, goal_column: Tensor, cost: Tensor
 ) -> Tensor:
-    """The same, all cells at once, repeated until nothing changes."""
+    """The same values, updated at all cells at once until nothing changes."""
     batch, side, heads = goal_row.shape
     index = kinds.long()[:, :, None].expand(batch, side * side, heads)
     grid = (batch, side, side, heads)
@@ -170,7 +170,7 @@ def spread_plain(
     leaving = cost.gather(1, index).view(grid)
     on_map = (kinds > 0).view(batch, side, side, 1)
     values = goal = torch.where(on_map, goal, UNREACHABLE)
-    for _ in range(side * side):  # no way is longer
+    for _ in range(side * side):  # no path is longer
         around = torch.nn.functional.pad(values, (0, 0, 1, 1, 1, 1), value=UNREACHABLE)
         beside = torch.stack([around[:, :-2, 1:-1], around[:, 2:, 1:-1], around[:, 1:-1, :-2], around[:, 1:-1, 2:]])
         after = torch.where(on_map, torch.maximum(goal, beside.amax(dim=0) - leaving), UNREACHABLE)

@@ -1,4 +1,4 @@
-"""Eight numbers side by side in compiled code: written out one by one, they become single vector instructions.
+"""Vectors of eight numbers in compiled code: written out one by one, they become single vector instructions.
 
 total = add(load(table, 3), load(table, 5)); store(table, 7, total)      # rows of an array (n, LANES)
 """
@@ -8,46 +8,46 @@ from __future__ import annotations
 
 from numba import njit
 
-__all__ = ["LANES", "add", "load", "most", "mul", "store", "sub"]
+__all__ = ["LANES", "add", "load", "maximum", "mul", "store", "sub"]
 
 LANES = 8
 FAST = {"nnan", "nsz"}
-"""Nothing is asked of signs of zero and of what is not a number."""
+"""Fast-math flags: no NaN occurs, and the sign of zero is ignored."""
 
 
 @njit(cache=True)
 def load(rows, n):
-    """A row."""
+    """Load row n."""
     return (rows[n, 0], rows[n, 1], rows[n, 2], rows[n, 3], rows[n, 4], rows[n, 5], rows[n, 6], rows[n, 7])
 
 
 @njit(cache=True)
 def store(rows, n, x):
-    """Into a row."""
+    """Store x in row n."""
     rows[n, 0], rows[n, 1], rows[n, 2], rows[n, 3] = x[0], x[1], x[2], x[3]
     rows[n, 4], rows[n, 5], rows[n, 6], rows[n, 7] = x[4], x[5], x[6], x[7]
 
 
 @njit(cache=True, fastmath=FAST)
 def add(x, y):
-    """Each of one and of the other."""
+    """Elementwise sum."""
     return (x[0] + y[0], x[1] + y[1], x[2] + y[2], x[3] + y[3], x[4] + y[4], x[5] + y[5], x[6] + y[6], x[7] + y[7])
 
 
 @njit(cache=True, fastmath=FAST)
 def sub(x, y):
-    """Each of one less that of the other."""
+    """Elementwise difference."""
     return (x[0] - y[0], x[1] - y[1], x[2] - y[2], x[3] - y[3], x[4] - y[4], x[5] - y[5], x[6] - y[6], x[7] - y[7])
 
 
 @njit(cache=True, fastmath=FAST)
 def mul(x, y):
-    """Each of one times that of the other."""
+    """Elementwise product."""
     return (x[0] * y[0], x[1] * y[1], x[2] * y[2], x[3] * y[3], x[4] * y[4], x[5] * y[5], x[6] * y[6], x[7] * y[7])
 
 
 @njit(cache=True, fastmath=FAST)
-def most(x, y):
-    """The greater of each."""
+def maximum(x, y):
+    """Elementwise maximum."""
     one = (max(x[0], y[0]), max(x[1], y[1]), max(x[2], y[2]), max(x[3], y[3]))
     return (*one, max(x[4], y[4]), max(x[5], y[5]), max(x[6], y[6]), max(x[7], y[7]))

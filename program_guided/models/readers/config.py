@@ -1,0 +1,250 @@
+"""Configurations of readers: the arrays of a specification, and the network that reads it. No torch here.
+
+A task's `encode` returns the arrays of one specification by name; `collate` makes a batch of many.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Many
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from program_guided.errors import DataError
+
+if TYPE_CHECKING:
+    from program_guided.models.model import Sizes
+    from program_guided.models.readers.reader import Reader
+
+__all__ = ["Arrays", "CrossAttention", "Custom", "Grid", "Objects", "ReaderConfig", "Sequence"]
+
+Arrays = dict[str, NDArray[Any]]
+"""A batch of specifications: the first axis of every array counts them."""
+MAX_PARTS = 256
+"""Maximum number of objects or items; each is identified by its place in the list."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossAttention:
+    """The attention of `paper` to a specification (CrossAtt2, Eq. 5), and the additions to it."""
+
+    heads: int = 8
+    blocks: int = 2
+    hidden: int = 256
+    null_key: bool = True
+    """A null key, which makes counts visible."""
+    position_free_heads: bool = True
+    """Half of the heads attend to the content of cells without their position."""
+    count_feature: bool = True
+    """Heads output the number of items similar to the best one, in addition to their mean."""
+    inventory_items: bool = True
+    """The inventory as items to attend to; without, it is added to every cell."""
+    normalised_encoders: bool = True
+    """LayerNorm after the encoders of cells and of the inventory."""
+
+
+class ReaderConfig(ABC):
+    """Configuration of the reader of one kind of specification."""
+
+    options: ClassVar[tuple[str, ...]] = ()
+    """Fields that a training may set."""
+
+    @abstractmethod
+    def collate(self, specifications: Many[Mapping[str, ArrayLike]]) -> Arrays:
+        """A batch of specifications; `DataError` names an array that is missing or has the wrong shape."""
+
+    @abstractmethod
+    def build(self, sizes: Sizes, width: int, heads: int, blocks: int, hidden: int) -> Reader:
+        """The reader of `plus`."""
+
+    @abstractmethod
+    def build_attention(self, sizes: Sizes, width: int, attention: CrossAttention) -> Reader:
+        """The reader of `paper`: attention and nothing else."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record in a checkpoint, as JSON."""
+        return asdict(self) if is_dataclass(self) and not isinstance(self, type) else {}
+
+
+@final
+@dataclass(frozen=True)
+class Grid(ReaderConfig):
+    """A square map with an agent: arrays `map` (side, side), `agent` (row, column) and `inventory` (items,).
+
+    A smaller map is padded with kind 0 (off the map); kinds of cells are numbered from 1.
+    """
+
+    kinds: tuple[str, ...] | int
+    """Names of the kinds of cells in the order of their numbers, from 1; or the number of kinds."""
+    side: int
+    """Maximum side."""
+    items: tuple[str, ...] | int = 0
+    """Names of the items that can be carried, or the number of them."""
+    names: bool = False
+    """`plus`: words that are names of kinds or items are represented by what they name alone, so that words without
+    training examples work too; for languages in which such words have no other meaning."""
+    plans: int = 6
+    """`plus`: heads of the value propagation, which finds paths over the map."""
+
+    options: ClassVar[tuple[str, ...]] = ("names", "plans")
+
+    @property
+    def kind_count(self) -> int:
+        """Number of kinds of cells, kind 0 (off the map) included."""
+        return 1 + (self.kinds if isinstance(self.kinds, int) else len(self.kinds))
+
+    @property
+    def item_count(self) -> int:
+        return self.items if isinstance(self.items, int) else len(self.items)
+
+    def named(self, words: Many[str]) -> NDArray[np.float32] | None:
+        """(words, kinds + items) 1 where a word is the name of a kind or an item; None if no word is."""
+        kinds = () if isinstance(self.kinds, int) else self.kinds
+        items = () if isinstance(self.items, int) else self.items
+        unnamed = self.kind_count - len(kinds)
+        names: list[str | None] = [*[None] * unnamed, *kinds, *(items or [None] * self.item_count)]
+        table = np.array([[word == name for name in names] for word in words], np.float32)
+        return table if self.names and table.any() else None
+
+    def collate(self, specifications: Many[Mapping[str, ArrayLike]]) -> Arrays:
+        maps = np.zeros((len(specifications), self.side, self.side), np.int8)
+        agents = np.zeros((len(specifications), 2), np.int8)
+        inventories = np.zeros((len(specifications), self.item_count), np.int16)
+        for row, specification in enumerate(specifications):
+            cells = _array(specification, "map", 2)
+            if max(cells.shape) > self.side or cells.shape[0] != cells.shape[1]:
+                raise DataError(f"map: its shape is {cells.shape}; expected a square with sides of at most {self.side}")
+            if cells.size and not (cells.min() >= 1 and cells.max() < self.kind_count):
+                raise DataError(
+                    f"map: kinds of cells are from 1 to {self.kind_count - 1}, here {cells.min()} to {cells.max()}"
+                )
+            maps[row, : len(cells), : len(cells)] = cells
+            agents[row] = _array(specification, "agent", 1)
+            if self.item_count:
+                inventories[row] = _array(specification, "inventory", 1)
+        return {"map": maps, "agent": agents, "inventory": inventories}
+
+    def build(self, sizes: Sizes, width: int, heads: int, blocks: int, hidden: int) -> Reader:
+        from program_guided.models.readers.grid import GridReader
+
+        return GridReader(self, sizes, width, heads, hidden)
+
+    def build_attention(self, sizes: Sizes, width: int, attention: CrossAttention) -> Reader:
+        from program_guided.models.readers.grid import GridAttention
+
+        return GridAttention(self, width, attention)
+
+
+@final
+@dataclass(frozen=True)
+class Objects(ReaderConfig):
+    """A set of objects: arrays `features` (objects, features) and `positions` (objects, 2 or 3), or `boxes`
+    (objects, 4: left, top, right, bottom) if `positions` is 4; positions are about 0 to 1."""
+
+    features: int
+    """Length of an object's vector."""
+    positions: int = 2
+    """Coordinates of an object: 2, 3, or 4 for boxes; 0 for none."""
+
+    def collate(self, specifications: Many[Mapping[str, ArrayLike]]) -> Arrays:
+        where = "boxes" if self.positions == 4 else "positions"
+        widths = {"features": self.features} | ({where: self.positions} if self.positions else {})
+        found = [{name: _array(each, name, 2) for name in widths} for each in specifications]
+        longest = max([1, *(len(each["features"]) for each in found)])
+        if longest > MAX_PARTS:
+            raise DataError(f"features: {longest} objects; at most {MAX_PARTS} can be distinguished")
+        arrays: Arrays = {name: np.zeros((len(found), longest, width), np.float32) for name, width in widths.items()}
+        arrays["exists"] = np.zeros((len(found), longest), np.bool_)
+        for row, each in enumerate(found):
+            count = len(each["features"])
+            arrays["exists"][row, :count] = True
+            for name, width in widths.items():
+                if count and each[name].shape != (count, width):
+                    raise DataError(f"{name}: its shape is {each[name].shape}; expected ({count}, {width})")
+                arrays[name][row, :count] = each[name].reshape(count, width)
+        return arrays
+
+    def build(self, sizes: Sizes, width: int, heads: int, blocks: int, hidden: int) -> Reader:
+        from program_guided.models.readers.objects import ObjectReader
+
+        return ObjectReader(self, sizes, width, heads, blocks, hidden)
+
+    def build_attention(self, sizes: Sizes, width: int, attention: CrossAttention) -> Reader:
+        from program_guided.models.readers.objects import ObjectAttention
+
+        return ObjectAttention(self, width, attention)
+
+
+@final
+@dataclass(frozen=True)
+class Sequence(ReaderConfig):
+    """A list of items: array `items` (length,) of integers from 0, or (length, features) of vectors."""
+
+    values: int = 0
+    """Number of different integers; 0 if items are vectors."""
+    features: int = 0
+    """Length of an item's vector, if items are vectors."""
+
+    def collate(self, specifications: Many[Mapping[str, ArrayLike]]) -> Arrays:
+        width = self.values or self.features
+        longest = max([1, *(len(np.asarray(each["items"])) for each in specifications)])
+        if longest > MAX_PARTS:
+            raise DataError(f"items: {longest} of them; at most {MAX_PARTS} can be distinguished")
+        features = np.zeros((len(specifications), longest, width), np.float32)
+        positions = np.zeros((len(specifications), longest, 1), np.float32)
+        exists = np.zeros((len(specifications), longest), np.bool_)
+        for row, specification in enumerate(specifications):
+            items = _array(specification, "items", 1 if self.values else 2)
+            count = len(items)
+            exists[row, :count] = True
+            positions[row, :count, 0] = np.arange(count) / 8
+            if self.values and count and not (items.min() >= 0 and items.max() < self.values):
+                raise DataError(f"items: values are from 0 to {self.values - 1}, here {items.min()} to {items.max()}")
+            features[row, :count] = np.eye(self.values, dtype=np.float32)[items.astype(int)] if self.values else items
+        return {"features": features, "positions": positions, "exists": exists}
+
+    def as_objects(self) -> Objects:
+        """The same as objects with a position on a line."""
+        return Objects(features=self.values or self.features, positions=1)
+
+    def build(self, sizes: Sizes, width: int, heads: int, blocks: int, hidden: int) -> Reader:
+        return self.as_objects().build(sizes, width, heads, blocks, hidden)
+
+    def build_attention(self, sizes: Sizes, width: int, attention: CrossAttention) -> Reader:
+        return self.as_objects().build_attention(sizes, width, attention)
+
+
+@final
+@dataclass(frozen=True)
+class Custom(ReaderConfig):
+    """A user's reader: a function `(sizes, width) -> nn.Module` that implements the protocol of `reader.py`."""
+
+    make: Callable[[Sizes, int], Any]
+
+    def collate(self, specifications: Many[Mapping[str, ArrayLike]]) -> Arrays:
+        return {name: np.stack([np.asarray(each[name]) for each in specifications]) for name in specifications[0]}
+
+    def build(self, sizes: Sizes, width: int, heads: int, blocks: int, hidden: int) -> Reader:
+        return self.make(sizes, width)
+
+    def build_attention(self, sizes: Sizes, width: int, attention: CrossAttention) -> Reader:
+        return self.make(sizes, width)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"custom": getattr(self.make, "__qualname__", type(self.make).__name__)}
+
+
+def _array(specification: Mapping[str, ArrayLike], name: str, dimensions: int) -> NDArray[Any]:
+    try:
+        found = np.asarray(specification[name])
+    except KeyError:
+        raise DataError(f"encode gives no '{name}'; it gives {', '.join(specification) or 'nothing'}") from None
+    if found.size == 0:
+        return found.reshape((0,) * dimensions)
+    if found.ndim != dimensions:
+        raise DataError(f"{name}: its shape is {found.shape}; expected {dimensions} axes")
+    return found
