@@ -1,37 +1,45 @@
-"""Learning from reward: advantages by closed form, what conditions teach, and that it learns, again the same."""
+"""Learning from reward: advantages by closed form, labels from conditions, and that it learns, again the same."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from domains import minecraft_model, minecraft_reader, minecraft_with
 from PIL import Image
 
-from program_guided.benchmarks import learn
+from benchmarks import learn
 from program_guided.language import compile_program, parse
 from program_guided.language.syntax import Program
-from program_guided.learning.a2c import A2CTraining
-from program_guided.learning.agent import ExecutorAgent
-from program_guided.learning.execution import Observation, build, infer, minecraft_config
-from program_guided.learning.experience import advantages, entropy, routines_left
-from program_guided.learning.facts import Conditions, Facts
-from program_guided.learning.hindsight import WORDS, History, named_in, routine_of
-from program_guided.learning.ppo import PPOTraining
+from program_guided.learning.a2c import A2C
+from program_guided.learning.execution import WorldExecution, infer
+from program_guided.learning.observation import Observation
+from program_guided.learning.ppo import PPO
+from program_guided.learning.replay import ConditionReplay
+from program_guided.learning.rollouts import advantages, entropy
 from program_guided.learning.settings import A2CSettings, PPOSettings
-from program_guided.learning.tasks import WorldTask
-from program_guided.learning.training import Job, train
+from program_guided.learning.trainer import Job, train
+from program_guided.learning.worlds import routines_left
+from program_guided.models.config import PlusConfig
+from program_guided.tasks.executor import load_executor
 from program_guided.tasks.minecraft.agents import RandomAgent, rollout
-from program_guided.tasks.minecraft.batch import Batch, Entry
 from program_guided.tasks.minecraft.domain import DOMAIN
+from program_guided.tasks.minecraft.entry import Entry
+from program_guided.tasks.minecraft.hindsight import WORDS, named_in, routine_of
 from program_guided.tasks.minecraft.pictures.plots import plot_trainings
+from program_guided.tasks.minecraft.replay import CountConditions
 from program_guided.tasks.minecraft.routines import read_routine
-from program_guided.tasks.minecraft.rules import Action, Operation, Outcome
 from program_guided.tasks.minecraft.splits import load_split
-from program_guided.tasks.minecraft.state import program_set
+from program_guided.tasks.minecraft.task import Minecraft
+from program_guided.tasks.minecraft.world.batch import Batch
+from program_guided.tasks.minecraft.world.rules import Action, Operation, Outcome
+from program_guided.tasks.minecraft.world.state import program_set
 
-TINY = {"word_width": 8, "hidden": 32, "heads": 4, "blocks": 1, "plans": 2}
-PPO = PPOSettings(steps=4 * 32 * 16, every=2 * 32 * 16, worlds=32, horizon=16, minibatch=128, window=8, variants=4)
-A2C = A2CSettings(steps=12 * 16 * 5, every=6 * 16 * 5, worlds=16, variants=4)
+TINY = {"word_width": 8, "hidden": 32, "heads": 4, "blocks": 1}
+SMALL_PPO = PPOSettings(
+    steps=4 * 32 * 16, eval_every=2 * 32 * 16, num_envs=32, num_steps=16, minibatch_size=128, window=8, variants=4
+)
+SMALL_A2C = A2CSettings(steps=12 * 16 * 5, eval_every=6 * 16 * 5, num_envs=16, variants=4)
 TEXTS = (
     "mine(gold)",
     "goto(2, 3)",
@@ -46,10 +54,11 @@ def entries(*texts):
     return tuple(Entry(parse(text, DOMAIN), 100 * seed) for seed, text in enumerate(texts))
 
 
-def learner(settings, form="plus", programs=None, seed=0, **more):
+def learner(settings, name="plus", programs=None, seed=0, **more):
     torch.manual_seed(seed)
-    kind = PPOTraining if isinstance(settings, PPOSettings) else A2CTraining
-    return kind(build(minecraft_config(form, **TINY)), programs or entries(*TEXTS), settings, seed, **more)
+    kind = PPO if isinstance(settings, PPOSettings) else A2C
+    worlds = Minecraft().worlds(programs or entries(*TEXTS), settings.num_envs, variants=settings.variants)
+    return kind(minecraft_model(name, **TINY, plans=2), worlds, settings, seed, **more)
 
 
 def lists(*rows):
@@ -60,29 +69,29 @@ def test_advantages_of_an_episode_that_ends_are_those_of_its_discounted_reward()
     """With lambda 1 they are the return less the value, whatever the values are."""
     values = lists([0.3], [-0.2], [0.7], [5.0])
     never, last = torch.zeros(3, 1, dtype=torch.bool), torch.tensor([[False], [False], [True]])
-    found = advantages(lists([0], [0], [1]), values, last, last, discount=0.9, trace=1.0)
+    found = advantages(lists([0], [0], [1]), values, last, last, gamma=0.9, gae_lambda=1.0)
     torch.testing.assert_close(found, lists([0.81 - 0.3], [0.9 + 0.2], [1 - 0.7]))
-    bootstrapped = advantages(lists([0], [0], [1]), values, never, last, discount=0.9, trace=1.0)
+    bootstrapped = advantages(lists([0], [0], [1]), values, never, last, gamma=0.9, gae_lambda=1.0)
     torch.testing.assert_close(bootstrapped[2], lists(1 + 0.9 * 5 - 0.7))
 
 
-def test_advantages_with_a_trace_are_the_geometric_sum_of_surprises():
+def test_advantages_with_lambda_are_the_geometric_sum_of_temporal_difference_errors():
     random = np.random.default_rng(0)
     rewards, values = random.random(6), random.random(7)
-    discount, trace = 0.97, 0.8
-    surprise = [rewards[t] + discount * values[t + 1] - values[t] for t in range(6)]
-    expected = [sum((discount * trace) ** (k - t) * surprise[k] for k in range(t, 6)) for t in range(6)]
+    gamma, gae_lambda = 0.97, 0.8
+    errors = [rewards[t] + gamma * values[t + 1] - values[t] for t in range(6)]
+    expected = [sum((gamma * gae_lambda) ** (k - t) * errors[k] for k in range(t, 6)) for t in range(6)]
     never = torch.zeros(6, 1, dtype=torch.bool)
     found = advantages(
-        torch.tensor(rewards)[:, None], torch.tensor(values)[:, None], never, never, discount=discount, trace=trace
+        torch.tensor(rewards)[:, None], torch.tensor(values)[:, None], never, never, gamma=gamma, gae_lambda=gae_lambda
     )
     torch.testing.assert_close(found[:, 0], torch.tensor(expected))
 
 
-def test_a_trace_does_not_reach_over_the_end_of_an_episode():
+def test_advantages_do_not_reach_over_the_end_of_an_episode():
     ended = torch.tensor([[False], [True], [False]])
     values = torch.zeros(4, 1)
-    found = advantages(lists([0], [0], [1]), values, ended, ended, discount=1.0, trace=1.0)
+    found = advantages(lists([0], [0], [1]), values, ended, ended, gamma=1.0, gae_lambda=1.0)
     assert found[:, 0].tolist() == [0, 0, 1]
 
 
@@ -92,40 +101,39 @@ def test_routines_left_is_the_shortest_way_to_the_end():
     assert routines_left(programs).tolist() == [1, 2, 1, 2, 2, 1, 3, 4, 2, 1, 1]
 
 
-def test_what_conditions_teach_is_what_the_planner_says():
+def test_labels_of_conditions_are_those_of_the_planner():
     """No label comes from the planner, and every one agrees with it; every answered condition gets one."""
-    training = learner(PPO, programs=load_split("train")[:200])
-    training.batch.offer(np.arange(200, dtype=np.int32))
-    training.batch.reset()
+    training = learner(SMALL_PPO, programs=load_split("train")[:200])
+    training.worlds.offer(np.arange(200, dtype=np.int32))
+    training.worlds.reset()
     labelled = 0
     for _ in range(100):
-        best, _ = training.batch.best_actions()
-        running = training.batch.outcome == Outcome.RUNNING
+        best, _ = training.worlds.best_actions()
+        running = training.worlds.outcome == Outcome.RUNNING
         record = training._act(training.execution.observe().kept())
         known = (record["answers"] >= 0).numpy() & running
         assert best[known, record["answers"].numpy()[known]].all()
         asked = running & best[:, [Action.TRUE, Action.FALSE]].any(axis=1)
-        assert (known == asked)[training.batch.outcome != Outcome.TIMEOUT].all()
+        assert (known == asked)[training.worlds.outcome != Outcome.TIMEOUT].all()
         labelled += int(known.sum())
     assert labelled > 50
 
 
-def test_right_answers_are_remembered_up_to_a_number_and_restored():
-    training = learner(PPO, programs=load_split("train")[:200])
-    training.batch.offer(np.arange(200, dtype=np.int32))
-    training.batch.reset()
-    programs = training.batch.programs
-    facts, added = Facts(40, programs), []
+def test_the_replay_keeps_the_latest_labels_and_is_restored():
+    training = learner(SMALL_PPO, programs=load_split("train")[:200])
+    training.worlds.offer(np.arange(200, dtype=np.int32))
+    training.worlds.reset()
+    replay, added = ConditionReplay(40, training.worlds), []
     for _ in range(4):
-        experience = training.collect()
-        added += experience.answers[experience.answers >= 0].tolist()
-        facts.add(experience)
-    assert len(added) > len(facts) == 40
-    observation, answers = facts.draw(30, torch.Generator().manual_seed(0))
+        collected = training.collect()
+        added += collected.answers[collected.answers >= 0].tolist()
+        replay.add(collected)
+    assert len(added) > len(replay) == 40
+    observation, answers = replay.draw(30, torch.Generator().manual_seed(0))
     assert observation.mask[torch.arange(30), answers].all()
-    again = Facts(40, programs)
-    again.restore(facts.state())
-    assert facts.state()["fact 10"].tolist() == [answer == Action.TRUE for answer in added[-40:]]
+    again = ConditionReplay(40, training.worlds)
+    again.restore(replay.state())
+    assert replay.state()["replay true"].tolist() == [answer == Action.TRUE for answer in added[-40:]]
     drawn = again.draw(30, torch.Generator().manual_seed(0))
     assert torch.equal(drawn[1], answers)
     torch.testing.assert_close(infer(training.model, drawn[0])[0], infer(training.model, observation)[0])
@@ -134,12 +142,12 @@ def test_right_answers_are_remembered_up_to_a_number_and_restored():
 def test_what_follows_from_a_condition_is_so_in_every_world():
     batch = Batch(load_split("train")[:300], 64)
     batch.reset()
-    conditions, worlds = Conditions(batch.programs), np.arange(batch.count)
+    conditions, worlds = CountConditions(batch.programs), np.arange(batch.count)
     row_of = {number: row for row, number in enumerate(conditions.number) if number >= 0}
     rows = [row_of[number] for number in range(len(conditions.words))]
     holds = np.stack([batch.conditions_hold(worlds, np.full(batch.count, row)) for row in rows])
     for one, true in enumerate(holds):
-        implied = conditions.implied[one].numpy()[true.astype(int)].T
+        implied = conditions.implied[one][true.astype(int)].T
         known = implied >= 0
         assert (implied[known] == holds[known]).all()
         assert known[one].all(), "a condition follows from itself"
@@ -156,8 +164,9 @@ def test_what_follows_from_a_condition_is_so_in_every_world():
 
 
 def test_programs_whose_routines_fail_are_drawn_more_often():
-    training = learner(replace(PPO, admit=0.0, focus=1.0), programs=entries("mine(gold)", "goto(2, 3)"))
-    operation = training.batch.programs.operation
+    settings = replace(SMALL_PPO, curriculum_threshold=0.0, curriculum_focus=1.0)
+    training = learner(settings, programs=entries("mine(gold)", "goto(2, 3)"))
+    operation = training.worlds.programs.operation
     mine, goto = (np.flatnonzero(operation == each) for each in (Operation.MINE, Operation.GOTO))
     training.count(np.repeat(mine, 98), np.repeat(goto, 98))
     training._offer()
@@ -165,44 +174,46 @@ def test_programs_whose_routines_fail_are_drawn_more_often():
 
 
 def test_reward_is_given_at_the_end_of_a_program_and_only_there():
-    sparse, dense = (learner(PPO, each_routine=each) for each in (False, True))
+    sparse, dense = (learner(SMALL_PPO, each_routine=each) for each in (False, True))
     for training, other in ((sparse, False), (dense, True)):
         ends = rewards = finished = 0
         for _ in range(300):
             record = training._act(training.execution.observe().kept())
-            over = training.batch.outcome != Outcome.RUNNING
-            ends += int(((training.batch.ended >= 0) & (~over | (training.batch.outcome == Outcome.FINISHED))).sum())
+            over = training.worlds.outcome != Outcome.RUNNING
+            ends += int(((training.worlds.ended >= 0) & (~over | (training.worlds.outcome == Outcome.FINISHED))).sum())
             rewards += int(record["rewards"].sum())
-            finished += int((record["terminated"].numpy() & (training.batch.outcome == Outcome.FINISHED)).sum())
+            finished += int((record["terminated"].numpy() & (training.worlds.outcome == Outcome.FINISHED)).sum())
         assert rewards == (ends if other else finished) > 0
 
 
-@pytest.mark.parametrize("form", ["plus", "paper"])
-def test_experience_carried_out_again_gives_what_was_given_before(form):
+@pytest.mark.parametrize("name", ["plus", "paper"])
+def test_a_rollout_executed_again_gives_the_same_probabilities(name):
     """Z, masks and pointers are kept with each step: the same weights choose with the same probabilities."""
-    training = learner(PPO, form)
-    experience = training.collect()
-    log_probabilities, _ = training.policy(experience.observation)
-    again = log_probabilities.gather(1, experience.actions[:, None])[:, 0]
-    torch.testing.assert_close(again, experience.log_probabilities, atol=1e-5, rtol=1e-5)
-    part = experience.take(torch.tensor([5, 3]))
-    assert part.actions.tolist() == [experience.actions[5], experience.actions[3]]
+    training = learner(SMALL_PPO, name)
+    collected = training.collect()
+    log_probabilities, _ = training.policy(collected.observation)
+    again = log_probabilities.gather(1, collected.actions[:, None])[:, 0]
+    torch.testing.assert_close(again, collected.log_probabilities, atol=1e-5, rtol=1e-5)
+    part = collected.take(torch.tensor([5, 3]))
+    assert part.actions.tolist() == [collected.actions[5], collected.actions[3]]
 
 
-@pytest.mark.parametrize("form", ["plus", "paper"])
-def test_a2c_learns_from_the_steps_as_they_were_taken(form):
-    """The gradient through the steps themselves is that of carrying them out again."""
-    training = learner(A2C, form)
-    lived = training.collect()
-    log_probabilities, rows = training.policy(lived.observation)
+@pytest.mark.parametrize("name", ["plus", "paper"])
+def test_a2c_learns_from_the_steps_as_they_were_taken(name):
+    """The gradient through the steps themselves is that of executing them again."""
+    training = learner(SMALL_A2C, name)
+    collected = training.collect()
+    log_probabilities, rows = training.policy(collected.observation)
     again = replace(
-        lived,
-        log_probabilities=log_probabilities.gather(1, lived.actions[:, None])[:, 0],
+        collected,
+        log_probabilities=log_probabilities.gather(1, collected.actions[:, None])[:, 0],
         entropy=entropy(log_probabilities),
-        values=training.value(rows, lived.left),
+        values=training.value(rows, collected.left),
     )
     parameters = list(training.model.parameters())
-    gradients = [torch.autograd.grad(training._loss(each), parameters, allow_unused=True) for each in (lived, again)]
+    gradients = [
+        torch.autograd.grad(training._loss(each), parameters, allow_unused=True) for each in (collected, again)
+    ]
     for one, other in zip(*gradients, strict=True):
         assert (one is None) == (other is None)
         if one is not None:
@@ -214,19 +225,16 @@ def test_observations_of_programs_of_different_length_go_together():
     for text in (TEXTS[0], TEXTS[3]):
         batch = Batch(entries(text), 3)
         batch.reset()
-        model = build(minecraft_config("paper", **TINY))
-        from program_guided.learning.execution import Execution
-
-        observations.append(Execution(model, batch).observe().kept())
+        observations.append(WorldExecution(minecraft_model("paper", **TINY), batch).observe().kept())
     together = Observation.together(observations)
     torch.manual_seed(0)
-    model = build(minecraft_config("paper", **TINY))
+    model = minecraft_model("paper", **TINY)
     alone = torch.cat([infer(model, each)[0] for each in observations])
     torch.testing.assert_close(infer(model, together)[0], alone, atol=1e-5, rtol=1e-5)
 
 
 def test_longer_programs_are_admitted_when_enough_episodes_succeed():
-    training = learner(PPO)
+    training = learner(SMALL_PPO)
     assert training.limit == 1
     training._recent = np.arange(8) < 5
     training._admit()
@@ -237,22 +245,22 @@ def test_longer_programs_are_admitted_when_enough_episodes_succeed():
     training._recent = np.ones(8, np.bool_)
     training._admit()
     assert training.limit == 5
-    assert learner(PPOSettings(**{**vars(PPO), "admit": 0.0})).limit == 5
+    assert learner(replace(SMALL_PPO, curriculum_threshold=0.0)).limit == 5
 
 
-@pytest.mark.parametrize("settings", [PPO, A2C], ids=["ppo", "a2c"])
-@pytest.mark.parametrize("form", ["plus", "paper"])
-def test_the_same_seed_gives_the_same_training(settings, form):
-    losses = [[training.step() for _ in range(3)] for training in (learner(settings, form) for _ in range(2))]
+@pytest.mark.parametrize("settings", [SMALL_PPO, SMALL_A2C], ids=["ppo", "a2c"])
+@pytest.mark.parametrize("name", ["plus", "paper"])
+def test_the_same_seed_gives_the_same_training(settings, name):
+    losses = [[training.step() for _ in range(3)] for training in (learner(settings, name) for _ in range(2))]
     assert losses[0] == losses[1]
-    assert losses[0] != [training.step() for training in [learner(settings, form, seed=1)] for _ in range(3)]
+    assert losses[0] != [training.step() for training in [learner(settings, name, seed=1)] for _ in range(3)]
 
 
-@pytest.mark.parametrize("settings", [PPO, A2C], ids=["ppo", "a2c"])
+@pytest.mark.parametrize("settings", [SMALL_PPO, SMALL_A2C], ids=["ppo", "a2c"])
 def test_interrupted_and_resumed_it_ends_with_the_same_weights(tmp_path, settings):
     def job(name, **changes):
-        config = minecraft_config("plus", **TINY)
-        return Job(config, settings, tmp_path / name, WorldTask("reward", programs=entries(*TEXTS)), **changes)
+        given = (minecraft_with(entries(*TEXTS)), "plus", PlusConfig(**TINY), minecraft_reader(plans=2))
+        return Job(*given, settings, tmp_path / name, target="reward", **changes)
 
     class Stop(Exception):
         pass
@@ -270,15 +278,22 @@ def test_interrupted_and_resumed_it_ends_with_the_same_weights(tmp_path, setting
 
 
 def test_a_small_executor_learns_from_reward_alone(tmp_path):
-    """The identity task of this world: go where the program says, in worlds it has not seen."""
+    """The identity task of this world: go where the program says, in unseen worlds."""
     texts = [f"goto({x}, {y})" for x in (1, 3, 5) for y in (1, 3, 5)]
     settings = PPOSettings(
-        steps=80_000, every=80_000, worlds=64, minibatch=512, rate=4e-3, average=0.97, sharpen=1.0, window=256
+        steps=80_000,
+        eval_every=80_000,
+        num_envs=64,
+        minibatch_size=512,
+        learning_rate=4e-3,
+        ema=0.97,
+        inverse_temperature=1.0,
+        window=256,
     )
-    config = minecraft_config("plus", word_width=16, hidden=64, heads=4, blocks=1, plans=4)
-    train(Job(config, settings, tmp_path, WorldTask("reward", programs=entries(*texts))))
+    given = (PlusConfig(word_width=16, hidden=64, heads=4, blocks=1), minecraft_reader(plans=4))
+    train(Job(minecraft_with(entries(*texts)), "plus", *given, settings, tmp_path, target="reward"))
     fresh = tuple(Entry(entry.program, entry.seed + 10_000 + i) for entry in entries(*texts) for i in range(10))
-    learned = rollout(fresh, ExecutorAgent.from_pretrained(tmp_path, sample=True))
+    learned = rollout(fresh, load_executor(tmp_path, sample=True))
     by_chance = rollout(fresh, RandomAgent())
     assert learned.finished.mean() >= 0.85 > by_chance.finished.mean()
     assert np.median(learned.steps) < np.median(by_chance.steps) / 3, "rivers are in the way of a few"
@@ -292,38 +307,39 @@ def test_a2c_with_the_paper_s_settings_learns_to_answer_conditions():
         "if agent[wood] < 9: goto(2, 2)",
     ]
     torch.manual_seed(0)
-    model = build(minecraft_config("paper", word_width=16, hidden=64, heads=4, blocks=1))
-    training = A2CTraining(model, entries(*texts), A2CSettings(), seed=0)
+    model, settings = minecraft_model("paper", word_width=16, hidden=64, heads=4, blocks=1), A2CSettings()
+    worlds = Minecraft().worlds(entries(*texts), settings.num_envs, variants=settings.variants)
+    training = A2C(model, worlds, settings, seed=0)
     for _ in range(20):
         training.step()
     by_chance = training.figures()["episodes finished"]
-    for _ in range(280):
+    for _ in range(380):
         training.step()
     assert training.figures()["episodes finished"] > 90 > 75 > by_chance
 
 
-def test_hindsight_is_true():
+def test_lessons_in_hindsight_are_successes():
     """A lesson replayed from the state it begins in: its routine is finished exactly then, and was not asked for."""
-    training = learner(PPO, programs=load_split("train")[:300])
-    training.batch.offer(np.arange(300, dtype=np.int32))
-    training.batch.reset()
-    kinds = set()
+    training = learner(SMALL_PPO, programs=load_split("train")[:300])
+    training.worlds.offer(np.arange(300, dtype=np.int32))
+    training.worlds.reset()
+    kinds, number_of = set(), {tuple(words): number for number, words in enumerate(WORDS.tolist())}
     for _ in range(6):
-        training._history = History(training._named)
+        training._hindsight = training.worlds.hindsight()
         states, actions, asked = [], [], []
         for _ in range(16):
-            batch = training.batch
-            states.append(batch.state())
-            asked.append([table.calls[min(int(at), len(table) - 1)] for table, at in pointing(batch)])
+            worlds = training.worlds
+            states.append(worlds.state())
+            asked.append([table.calls[min(int(at), len(table) - 1)] for table, at in pointing(worlds)])
             actions.append(training._act(training.execution.observe().kept())["actions"].numpy())
-        numbers, routines, delays = training._history.lessons(1.0, np.random.default_rng(0))
-        for number, routine, delay in list(zip(numbers, routines, delays, strict=True))[::7]:
-            step, world = divmod(int(number), training.batch.count)
-            call = routine_of(int(routine))
+        numbers, words, delays = training._hindsight.lessons(1.0, np.random.default_rng(0))
+        for number, named, delay in list(zip(numbers, words.tolist(), delays, strict=True))[::7]:
+            step, world = divmod(int(number), training.worlds.count)
+            call = routine_of(number_of[tuple(named)])
             kinds.add(call.operation)
             before = asked[step][world]
             assert (before.operation, before.words) != (call.operation, call.words)
-            again = Batch([Entry(Program((call,)), 0)], training.batch.count, require_worlds=False)
+            again = Batch([Entry(Program((call,)), 0)], training.worlds.count, require_worlds=False)
             again.restore({**states[step], "program": np.zeros_like(states[step]["program"])})
             again.begin(world, 0)
             for later in range(step, step + int(delay) + 1):
@@ -353,7 +369,7 @@ def pointing(batch):
 def test_bench_learn_measures_ours_beside_the_peer(monkeypatch, capsys):
     monkeypatch.setattr(learn, "PROCESSES", 1)
     monkeypatch.setattr(learn, "ROUNDS", 1)
-    monkeypatch.setattr(learn, "MANY", A2C)
+    monkeypatch.setattr(learn, "MANY", SMALL_A2C)
     monkeypatch.setattr(learn, "PEERS", {1: "Stable-Baselines3, one world"})
     turns = []
     figures = learn.measure(0.01, lambda *turn: turns.append(turn))
@@ -366,7 +382,7 @@ def test_bench_learn_measures_ours_beside_the_peer(monkeypatch, capsys):
     assert "PPO, plus" in capsys.readouterr().out
 
 
-def test_curves_of_trainings_are_drawn_beside_others_figures(tmp_path):
+def test_learning_curves_are_drawn_beside_the_paper_s_figures(tmp_path):
     curve = [{"samples": 1e6 * at, "seconds": 60.0 * at, "completion": 20.0 * at} for at in (1, 2, 3)]
     shorter = curve[:2]
     for name, by in (("steps.png", "samples"), ("time.png", "seconds")):

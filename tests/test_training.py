@@ -13,24 +13,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from domains import minecraft_model, minecraft_reader, minecraft_with
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
+import program_guided
 from program_guided.errors import DataError
 from program_guided.language import parse
-from program_guided.learning.agent import ExecutorAgent
-from program_guided.learning.checkpoint import from_pretrained, save_pretrained
-from program_guided.learning.dense import DenseTraining, dense_loss, squared_loss
-from program_guided.learning.execution import build, minecraft_config
-from program_guided.learning.settings import DenseSettings
-from program_guided.learning.tasks import WorldTask
-from program_guided.learning.training import Job, train
+from program_guided.learning.checkpoint import read_checkpoint, save_checkpoint
+from program_guided.learning.executor_agent import ExecutorAgent
+from program_guided.learning.imitation import Imitation, dense_loss, squared_loss
+from program_guided.learning.settings import ImitationSettings
+from program_guided.learning.trainer import Job, train
+from program_guided.models.config import PaperConfig, PlusConfig
+from program_guided.tasks.executor import load_executor
 from program_guided.tasks.minecraft.agents import rollout
-from program_guided.tasks.minecraft.batch import Batch, Entry
 from program_guided.tasks.minecraft.domain import DOMAIN
+from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.splits import load_split
+from program_guided.tasks.minecraft.task import Minecraft
+from program_guided.tasks.minecraft.world.batch import Batch
 
-TINY = {"word_width": 8, "hidden": 32, "heads": 4, "blocks": 1, "plans": 2}
+TINY = {"word_width": 8, "hidden": 32, "heads": 4, "blocks": 1}
 PROTO = Path(sys.executable).with_name("proto")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
@@ -40,9 +44,15 @@ def entries(*texts, worlds=1):
 
 
 def job(folder, **changes):
-    settings = DenseSettings(steps=30, every=10, worlds=32, warm_up=5, variants=4)
+    settings = ImitationSettings(steps=30, eval_every=10, num_envs=32, warmup=5, variants=4)
     few = entries("mine(gold)", "goto(2, 3)", "if is_there[river]:\n  mine(wood)\nsell(gold)")
-    return Job(minecraft_config("plus", **TINY), settings, folder, task=WorldTask(programs=few), **changes)
+    return Job(minecraft_with(few), "plus", PlusConfig(**TINY), minecraft_reader(plans=2), settings, folder, **changes)
+
+
+def imitation(model, programs, settings):
+    return Imitation(
+        model, Minecraft().worlds(programs, settings.num_envs, variants=settings.variants), settings, seed=0
+    )
 
 
 def weights(folder):
@@ -75,30 +85,38 @@ def test_the_squared_loss_is_the_distance_to_an_even_choice_of_the_best():
 
 
 @pytest.mark.parametrize("change", [{"states": "planner"}, {"loss": "l2"}, {}], ids=["cloning", "l2", "dagger"])
-@pytest.mark.parametrize("form", ["paper", "plus"])
-def test_training_lowers_the_loss_and_is_the_same_for_the_same_seed(form, change):
+@pytest.mark.parametrize("name", ["paper", "plus"])
+def test_training_lowers_the_loss_and_is_the_same_for_the_same_seed(name, change):
     losses = []
     for _ in range(2):
         torch.manual_seed(0)
-        model = build(minecraft_config(form, **TINY))
-        settings = DenseSettings(steps=80, worlds=64, warm_up=10, variants=4, rate=5e-3, **change)
-        training = DenseTraining(model, entries("mine(gold)", "mine(wood)", "mine(iron)"), settings, seed=0)
+        model = minecraft_model(name, **TINY, plans=2)
+        settings = ImitationSettings(steps=80, num_envs=64, warmup=10, variants=4, learning_rate=5e-3, **change)
+        training = imitation(model, entries("mine(gold)", "mine(wood)", "mine(iron)"), settings)
         losses.append([training.step() for _ in range(80)])
     assert losses[0] == losses[1]
     assert np.mean(losses[0][-5:]) < 0.9 * np.mean(losses[0][:5])
 
 
-def test_conditions_are_learned_in_worlds_that_are_only_asked():
+def test_conditions_that_no_program_reaches_are_learned_as_extra_conditions():
     """No program here ever comes to its conditions; asked in between, they are answered all the same."""
     mine = "\n".join(["mine(gold)"] * 3)
     programs = entries(f"{mine}\nif is_there[river]:\n  mine(gold)", f"{mine}\nif is_there[iron]:\n  mine(gold)")
 
-    def answered(asked):
+    def answered(extra_conditions):
         torch.manual_seed(0)
-        model = build(minecraft_config("plus", **TINY))
-        settings = DenseSettings(steps=150, worlds=64, warm_up=10, variants=64, rate=5e-3, greedy=0, asked=asked)
-        training = DenseTraining(model, programs, settings, seed=0)
-        training.batch.time_limit = 4
+        model = minecraft_model("plus", **TINY, plans=2)
+        settings = ImitationSettings(
+            steps=150,
+            num_envs=64,
+            warmup=10,
+            variants=64,
+            learning_rate=5e-3,
+            greedy_share=0,
+            extra_conditions=extra_conditions,
+        )
+        training = imitation(model, programs, settings)
+        training.worlds.time_limit = 4
         for _ in range(150):
             training.step()
         fresh = entries(*(f"if is_there[{kind}]:\n  goto(1, 1)" for kind in ("river", "iron")), worlds=100)
@@ -107,19 +125,21 @@ def test_conditions_are_learned_in_worlds_that_are_only_asked():
         best, _ = batch.best_actions()
         return best[np.arange(batch.count), ExecutorAgent(model).act(batch)].mean()
 
-    assert answered(asked=0.5) > 0.9
-    assert answered(asked=0.0) < 0.75
+    assert answered(extra_conditions=0.5) > 0.9
+    assert answered(extra_conditions=0.0) < 0.75
 
 
 def test_a_small_executor_learns_one_routine_programs(tmp_path):
-    """End to end: trained from nothing, it finishes nine in ten, in worlds it has not seen."""
+    """End to end: trained from nothing, it finishes nine in ten, in unseen worlds."""
     kinds = [f"mine({thing})" for thing in ("gold", "wood", "iron")] + [f"goto({x}, {y})" for x, y in ((2, 2), (4, 1))]
     kinds += ["build_bridge()", "sell(gold)"]
-    config = minecraft_config("plus", word_width=16, hidden=64, heads=4, blocks=1, plans=6)
-    settings = DenseSettings(steps=1200, worlds=128, warm_up=50, rate=4e-3, average=0.99, variants=512, every=1200)
-    train(Job(config, settings, tmp_path, WorldTask(programs=entries(*kinds))))
+    config = PlusConfig(word_width=16, hidden=64, heads=4, blocks=1)
+    settings = ImitationSettings(
+        steps=1200, num_envs=128, warmup=50, learning_rate=4e-3, ema=0.99, variants=512, eval_every=1200
+    )
+    train(Job(minecraft_with(entries(*kinds)), "plus", config, minecraft_reader(), settings, tmp_path))
     fresh = tuple(Entry(entry.program, entry.seed + 10_000) for entry in entries(*kinds, worlds=25))
-    assert rollout(fresh, ExecutorAgent.from_pretrained(tmp_path)).finished.mean() >= 0.9
+    assert rollout(fresh, program_guided.load(tmp_path)).finished.mean() >= 0.9
 
 
 def test_a_run_leaves_a_checkpoint_a_log_and_events(tmp_path):
@@ -162,9 +182,9 @@ COMMAND = [
     "minecraft",
     "--steps",
     "24",
-    "--worlds",
+    "--num-envs",
     "16",
-    "--every",
+    "--eval-every",
     "12",
     "--variants",
     "1",
@@ -174,7 +194,8 @@ COMMAND = [
 ]
 
 
-REWARD = ("--target", "reward", "--steps", "1024", "--every", "256", "--horizon", "16", "--minibatch", "64")
+REWARD = ("--target", "reward", "--steps", "1024", "--eval-every", "256", "--num-steps", "16")
+REWARD += ("--minibatch-size", "64")
 
 
 @pytest.mark.parametrize("what", [(), ("--model", "paper"), REWARD], ids=["plus", "paper", "reward"])
@@ -195,8 +216,8 @@ def test_killed_and_resumed_it_ends_with_the_same_weights(tmp_path, what):
 
 
 def in_two_threads(steps):
-    """What two processes ought to learn: two halves of the worlds, that wait for each other's gradients."""
-    settings = DenseSettings(steps=steps, worlds=16, every=12, variants=1)
+    """The reference for two processes: two halves of the worlds, that wait for each other's gradients."""
+    settings = ImitationSettings(steps=steps, num_envs=16, eval_every=12, variants=1)
     together, gradients, models = threading.Barrier(2), {}, {}
 
     def half(number):
@@ -207,13 +228,14 @@ def in_two_threads(steps):
             together.wait()
             return found
 
-        training = DenseTraining(models[number], load_split("train")[:-2], settings, 0, (number, 2), mean)
+        worlds = Minecraft().worlds(load_split("train")[:-2], 8, variants=1)
+        training = Imitation(models[number], worlds, settings, 0, (number, 2), mean)
         for _ in range(steps):
             training.step()
 
     for number in range(2):
         torch.manual_seed(0)
-        models[number] = build(minecraft_config("plus"))
+        models[number] = minecraft_model("plus")
     threads = [threading.Thread(target=half, args=(number,)) for number in range(2)]
     for thread in threads:
         thread.start()
@@ -228,7 +250,7 @@ def test_two_processes_share_a_training(tmp_path):
     command = [PROTO, *COMMAND, tmp_path, "--processes", "2"]
     ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
     assert ran.returncode == 0, ran.stderr
-    assert "distributed" not in ran.stdout + ran.stderr, "Fabric keeps quiet"
+    assert "distributed" not in ran.stdout + ran.stderr, "Fabric prints nothing"
     state = load_file(tmp_path / "training.safetensors")
     assert state["0.worlds.agent"].shape == state["1.worlds.agent"].shape == (8, 2)
     assert not torch.equal(state["0.worlds.random"], state["1.worlds.random"])
@@ -272,12 +294,12 @@ def test_a_loss_that_is_not_a_number_stops_the_training_and_keeps_the_last_state
         torch.optim.AdamW.__init__ = original
     kept = load_file(tmp_path / "broken" / "training.safetensors")
     assert kept.keys() == state.keys()
-    from_pretrained(tmp_path / "broken")
+    load_executor(tmp_path / "broken")
 
 
 def test_a_folder_that_holds_a_training_is_not_overwritten(tmp_path):
     train(job(tmp_path))
-    with pytest.raises(DataError, match="go on with --resume"):
+    with pytest.raises(DataError, match="holds a training already; resume it"):
         train(job(tmp_path))
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy/config.json").write_bytes((tmp_path / "config.json").read_bytes())
@@ -292,16 +314,20 @@ def test_a_folder_that_holds_a_training_is_not_overwritten(tmp_path):
 @pytest.fixture
 def checkpoint(tmp_path):
     torch.manual_seed(0)
-    save_pretrained(build(minecraft_config("plus", **TINY)), tmp_path / "model", {"seed": 3})
+    model, reader = minecraft_model("plus", **TINY, plans=2), minecraft_reader(plans=2)
+    save_checkpoint(tmp_path / "model", "plus", model, reader, Minecraft().origin(), {"seed": 3})
     return tmp_path / "model"
 
 
 def test_a_checkpoint_is_read_as_it_was_written(checkpoint, tmp_path):
-    model, config = from_pretrained(checkpoint)
-    assert config["training"] == {"seed": 3}
-    agent = ExecutorAgent.from_pretrained(checkpoint)
-    agent.save_pretrained(tmp_path / "again")
-    assert (tmp_path / "again/model.safetensors").read_bytes() == (checkpoint / "model.safetensors").read_bytes()
+    found = read_checkpoint(checkpoint)
+    assert (found.model, found.config, found.training) == ("plus", PlusConfig(**TINY), {"seed": 3})
+    assert found.sizes == Minecraft().sizes()
+    model = found.build(Minecraft.reader)
+    assert model.reader.plans == 2, "what the checkpoint recorded of the reader"
+    save_checkpoint(tmp_path / "again", found.model, model, minecraft_reader(plans=2), found.task, found.training)
+    for name in ("model.safetensors", "config.json"):
+        assert (tmp_path / "again" / name).read_bytes() == (checkpoint / name).read_bytes()
     assert same(model.state_dict(), weights(checkpoint))
 
 
@@ -326,9 +352,14 @@ def overwrite_some_bytes(path):
     path.write_bytes(content)
 
 
-def change_the_executor(folder, **changes):
+def change_part(folder, part, **changes):
     config = json.loads((folder / "config.json").read_text())
-    change(folder / "config.json", executor=config["executor"] | changes)
+    change(folder / "config.json", **{part: config[part] | changes})
+
+
+def change_model(folder, **changes):
+    config = json.loads((folder / "config.json").read_text())["model"]["config"]
+    change_part(folder, "model", config=config | changes)
 
 
 def spoil_a_tensor(path):
@@ -341,26 +372,27 @@ DAMAGES = {
     "truncated weights": (lambda folder: cut(folder / "model.safetensors"), "damaged or not a safetensors file"),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "does not exist"),
     "text for weights": (lambda folder: (folder / "model.safetensors").write_text("x" * 99), "damaged or not"),
-    "other weights": (lambda folder: rename_a_tensor(folder / "model.safetensors"), "do not fit config.json"),
-    "weights that are not numbers": (lambda folder: spoil_a_tensor(folder / "model.safetensors"), "not numbers"),
+    "other weights": (lambda folder: rename_a_tensor(folder / "model.safetensors"), "the weights do not fit the model"),
+    "weights that are not numbers": (lambda folder: spoil_a_tensor(folder / "model.safetensors"), "not finite"),
     "weights of other bytes": (lambda folder: overwrite_some_bytes(folder / "model.safetensors"), "its checksum"),
-    "no words": (lambda folder: change_the_executor(folder, vocabulary=0), "not the configuration"),
-    "a number for yes or no": (lambda folder: change_the_executor(folder, memory=2), "not the configuration"),
-    "parts of the other form": (lambda folder: change_the_executor(folder, positions=False), "not the configuration"),
+    "no words": (lambda folder: change_part(folder, "sizes", vocabulary=[]), "do not fit"),
+    "words without a number": (lambda folder: change_part(folder, "sizes", words="four"), "is damaged, or not a"),
+    "a number for yes or no": (lambda folder: change_model(folder, memory=2), "is damaged, or not a checkpoint"),
+    "a width of 0": (lambda folder: change_model(folder, hidden=0), "is damaged, or not a checkpoint"),
+    "parts of another model": (lambda folder: change_model(folder, positions=False), "is damaged, or not a checkpoint"),
+    "a reader of something else": (lambda folder: change(folder / "config.json", reader={"values": 3}), "do not fit"),
     "a number for a training": (lambda folder: change(folder / "config.json", training=3), "is damaged"),
     "truncated configuration": (lambda folder: cut(folder / "config.json"), "is damaged"),
     "no configuration": (lambda folder: (folder / "config.json").unlink(), "has no config.json"),
     "a list for a configuration": (lambda folder: (folder / "config.json").write_text("[]"), "is damaged"),
     "an older format": (lambda folder: change(folder / "config.json", format=0), "format 0"),
-    "another domain": (
-        lambda folder: change(folder / "config.json", domain={"name": "visual", "version": 1}),
-        "an executor for the task 'visual', not 'minecraft'",
+    "another version of the task": (lambda folder: change_part(folder, "task", version=0), "trained for version 0"),
+    "a task in a file that was never named": (
+        lambda folder: change_part(folder, "task", name="mine", given="mine.py"),
+        "code is not run because a checkpoint says so",
     ),
-    "an older world": (
-        lambda folder: change(folder / "config.json", domain={"name": "minecraft", "version": 0}),
-        "made for version 0",
-    ),
-    "a foreign model": (lambda folder: change(folder / "config.json", executor={"layers": 3}), "not the configuration"),
+    "an unknown model": (lambda folder: change_part(folder, "model", name="seq2seq"), "unknown model 'seq2seq'"),
+    "a foreign model": (lambda folder: change_model(folder, layers=3), "is damaged, or not a checkpoint"),
     "no folder": (lambda folder: (folder.rename(folder.with_name("moved")), None)[1], "does not exist"),
 }
 
@@ -370,10 +402,19 @@ def test_a_bad_checkpoint_is_one_clear_error(checkpoint, name):
     damage, message = DAMAGES[name]
     damage(checkpoint)
     with pytest.raises(DataError, match=message):
-        from_pretrained(checkpoint)
+        load_executor(checkpoint)
     ran = subprocess.run([PROTO, "evaluate", checkpoint], capture_output=True, text=True)
     assert ran.returncode == 1
     assert message in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_checkpoint_of_another_task_is_one_clear_error(checkpoint):
+    change_part(checkpoint, "task", name="visual", given="visual")
+    with pytest.raises(DataError, match="was trained for the task 'visual', not 'minecraft'"):
+        load_executor(checkpoint, "minecraft")
+    ran = subprocess.run([PROTO, "evaluate", checkpoint], capture_output=True, text=True)
+    assert ran.returncode == 1
     assert "Traceback" not in ran.stderr
 
 
@@ -408,11 +449,13 @@ def test_a_damaged_state_is_one_clear_error(tmp_path, damage, message):
 
 def test_a_training_can_begin_with_the_weights_of_another(tmp_path):
     train(job(tmp_path / "first"))
-    slowly = replace(job(tmp_path / "second", start=tmp_path / "first"), settings=DenseSettings(steps=1, rate=1e-9))
+    slowly = replace(
+        job(tmp_path / "second", start=tmp_path / "first"), settings=ImitationSettings(steps=1, learning_rate=1e-9)
+    )
     train(slowly)
     for name, tensor in weights(tmp_path / "first").items():
         torch.testing.assert_close(weights(tmp_path / "second")[name], tensor)
-    other = replace(job(tmp_path / "third", start=tmp_path / "first"), config=minecraft_config("paper", **TINY))
+    other = replace(job(tmp_path / "third", start=tmp_path / "first"), model="paper", config=PaperConfig(**TINY))
     with pytest.raises(DataError, match="do not fit"):
         train(other)
     with pytest.raises(DataError, match="does not exist"):
@@ -420,9 +463,9 @@ def test_a_training_can_begin_with_the_weights_of_another(tmp_path):
 
 
 def test_what_cannot_begin_is_one_clear_error(tmp_path):
-    with pytest.raises(DataError, match="--seed -1: a seed is from 0"):
+    with pytest.raises(DataError, match="seed -1: a seed is from 0"):
         train(job(tmp_path, seed=-1))
     if not torch.cuda.is_available():
-        with pytest.raises(DataError, match="--accelerator cuda: torch finds no such device"):
+        with pytest.raises(DataError, match="device cuda: torch finds no such device"):
             train(job(tmp_path, accelerator="cuda"))
     assert not list(tmp_path.iterdir())

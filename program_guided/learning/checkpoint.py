@@ -1,18 +1,20 @@
 """Checkpoints: a folder with `config.json` (readable) and `model.safetensors`, the layout of Hugging Face repositories.
 
-    save_pretrained(model, folder, training={...})
-    model, config = from_pretrained("minecraft")       # a shipped one by name, or a folder
+    save_checkpoint(folder, model, Origin(...), training={...})
+    checkpoint = read_checkpoint("out/lists-0")       # a folder, or a shipped one by name
+    model = checkpoint.build(task.reader)
 
-Files are written under another name and renamed, so a reader sees the old file or the new one, never a part. A folder
-that is not such a checkpoint, is damaged, or was made for another world is refused with one clear error.
+`config.json` names the task that a model was trained for; reading a checkpoint never runs that task's code. Files are
+written under another name and renamed, so a reader sees the old file or the new one, never a part. A folder that is no
+checkpoint or is damaged is refused with one clear error.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,56 +23,89 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from program_guided import __version__
 from program_guided.errors import DataError
 from program_guided.files import write_atomically
-from program_guided.language.domain import Domain
-from program_guided.learning.execution import build
-from program_guided.models.config import ExecutorConfig
-from program_guided.models.executor import Executor
-from program_guided.tasks.minecraft.domain import DOMAIN
+from program_guided.models.model import Model, Sizes
+from program_guided.models.readers.config import ReaderConfig
+from program_guided.registry import SHIPPED, build_model, model_config
+from program_guided.version import VERSION
 
 __all__ = [
     "CONFIG",
-    "SHIPPED",
-    "domain_of",
+    "Checkpoint",
+    "Origin",
     "find",
-    "from_pretrained",
+    "load_weights",
+    "read_checkpoint",
     "read_tensors",
-    "save_pretrained",
-    "start_from",
+    "save_checkpoint",
     "write_tensors",
 ]
 
-SHIPPED = Path(__file__).parent.parent / "weights"
-"""Each folder in here is a checkpoint that can be loaded by its name."""
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 CHECKSUM = "sha256"
-"""Of all values, in the metadata of a file; weights from elsewhere may lack it."""
-OF_NO_USE = "the file is of no use: take another, or train anew (--start takes weights that are whole)"
-FORMAT = 1
+"""Key of the checksum of all values, in the metadata of a file; weights from elsewhere may lack it."""
+OF_NO_USE = "the file is of no use: take another, or train again"
+FORMAT = 2
 """Raised when the meaning of the weights changes."""
 
 
-def save_pretrained(
-    model: Executor,
+@dataclass(frozen=True)
+class Origin:
+    """The task that a model was trained for."""
+
+    name: str
+    version: int
+    given: str
+    """The task as the user named it: a name, path.py or module:Class."""
+    answers: Mapping[str, list[Any]] = field(default_factory=dict)
+    """By result type, the values that the training data gave (`results.Answer`)."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint's `config.json`."""
+
+    folder: Path
+    task: Origin
+    model: str
+    config: Any
+    """A `ModelConfig`."""
+    sizes: Sizes
+    reader: Mapping[str, Any]
+    training: Mapping[str, Any]
+
+    def build(self, reader: ReaderConfig) -> Model:
+        """The model with its weights; the reader's configuration is that of the task, with what was recorded."""
+        path = self.folder / CONFIG
+        try:
+            model = build_model(self.model, self.config, self.sizes, _restored(reader, self.reader))
+        except (LookupError, ArithmeticError, TypeError, ValueError, RuntimeError):
+            raise DataError(f"{path}: 'model', 'sizes' and 'reader' do not fit together") from None
+        load_weights(model, self.folder)
+        return model
+
+
+def save_checkpoint(
     folder: Path | str,
+    model_name: str,
+    model: Model,
+    reader: ReaderConfig,
+    task: Origin,
     training: Mapping[str, Any] | None = None,
-    domain: Domain = DOMAIN,
-    knows: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a checkpoint; `training` tells how it came to be, `knows` what it needs besides its weights."""
-    folder = Path(folder)
+    """Write a checkpoint; `training` is the record of its training."""
     config = {
         "format": FORMAT,
-        "program_guided": __version__,
-        "domain": {"name": domain.name, "version": domain.version},
-        "executor": model.config.as_dict(),
-        **({"knows": dict(knows)} if knows else {}),
+        "program_guided": VERSION,
+        "task": asdict(task),
+        "model": {"name": model_name, "config": model.settings()},
+        "sizes": model.sizes.as_dict(),
+        "reader": reader.as_dict(),
         "training": dict(training or {}),
     }
-    write_tensors(folder / WEIGHTS, model.state_dict(), {"format": "pt"})
-    write_atomically(folder / CONFIG, (json.dumps(config, indent=2) + "\n").encode("utf-8"))
+    write_tensors(Path(folder) / WEIGHTS, model.state_dict(), {"format": "pt"})
+    write_atomically(Path(folder) / CONFIG, (json.dumps(config, indent=2) + "\n").encode("utf-8"))
 
 
 def find(name: Path | str) -> Path:
@@ -84,95 +119,82 @@ def find(name: Path | str) -> Path:
     problem = f"has no {CONFIG}" if folder.is_dir() else "is no folder" if folder.exists() else "does not exist"
     raise DataError(
         f"{name}: {problem}; a checkpoint is a folder with {CONFIG} and {WEIGHTS}, as 'proto train' writes it, "
-        f"or the name of a shipped one ({shipped}); other agents: planner, random (minecraft), oracle (evaluate visual)"
+        f"or the name of a shipped one ({shipped})"
     )
 
 
-def from_pretrained(
-    name: Path | str,
-    domain: Domain = DOMAIN,
-    make: Callable[[ExecutorConfig, Any], Executor] = lambda config, knows: build(config),
-) -> tuple[Executor, dict[str, Any]]:
-    """The executor of a checkpoint, and what its `config.json` says; `make` builds it from both its parts."""
+def read_checkpoint(name: Path | str) -> Checkpoint:
+    """Read a checkpoint's `config.json`."""
     folder = find(name)
-    config = _read_config(folder / CONFIG, domain)
+    path = folder / CONFIG
+    record = _read(path)
     try:
-        model = make(_executor_config(folder / CONFIG, config), config.get("knows"))
+        about, model = record["task"], record["model"]
+        task = Origin(str(about["name"]), int(about["version"]), str(about["given"]), dict(about["answers"]))
+        config = _config(str(model["name"]), model["config"])
+        sizes, reader = Sizes.read(record["sizes"]), dict(record["reader"])
+        training = dict(record.get("training", {}))
     except (KeyError, TypeError, ValueError):
-        raise DataError(f"{folder / CONFIG}: 'knows' is not what an executor of this domain needs to know") from None
-    tensors, _ = read_tensors(folder / WEIGHTS)
+        raise DataError(f"{path}: is damaged, or not a checkpoint of this version of program_guided") from None
+    return Checkpoint(folder, task, str(model["name"]), config, sizes, reader, training)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        record = json.loads(path.read_text("utf-8"))
+        version = record["format"]
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise DataError(f"{path}: is damaged, or not a checkpoint of program_guided") from None
+    if version != FORMAT:
+        raise DataError(f"{path}: a checkpoint of format {version!r}, this version reads {FORMAT}; train it again")
+    return record
+
+
+def _config(model: str, settings: Mapping[str, Any]) -> Any:
+    """The configuration of a model, every value of the right kind."""
+    kind = model_config(model)
+    known = {each.name: each for each in fields(kind)}
+    for name, value in settings.items():
+        default = known[name].default
+        right = type(value) is bool if isinstance(default, bool) else (value is None or _is_size(value))
+        if not right:
+            raise ValueError(name)
+    return kind(**settings)
+
+
+def _restored(reader: ReaderConfig, recorded: Mapping[str, Any]) -> ReaderConfig:
+    """A task's reader with the values that a checkpoint recorded."""
+    own = reader.as_dict()
+    if own.keys() != recorded.keys():
+        raise ValueError("another reader")
+    changed = {name: _frozen(value) for name, value in recorded.items() if _frozen(value) != _frozen(own[name])}
+    return replace(reader, **changed) if changed else reader  # type: ignore[type-var]
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _is_size(value: object) -> bool:
+    return type(value) is int and 1 <= value <= 65536
+
+
+def load_weights(model: Model, name: Path | str) -> None:
+    """Give a model the weights of a checkpoint."""
+    path = find(name) / WEIGHTS
+    tensors, _ = read_tensors(path)
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if expected != found:
         wrong = sorted(key for key in expected.keys() | found.keys() if expected.get(key) != found.get(key))
         raise DataError(
-            f"{folder / WEIGHTS}: the weights do not fit {CONFIG}: {wrong[0]} is {found.get(wrong[0], 'missing')}, "
-            f"expected {expected.get(wrong[0], 'nothing of that name')} ({len(wrong)} of {len(expected)} differ)"
+            f"{path}: the weights do not fit the model: {wrong[0]} is {found.get(wrong[0], 'missing')}, "
+            f"expected {expected.get(wrong[0], 'nothing of that name')} ({len(wrong)} of {len(expected)} differ); "
+            "they must be of the same task, model and parts"
         )
     model.load_state_dict(tensors)
-    return model, config
-
-
-def start_from(name: Path | str, model: Executor) -> None:
-    """Give a model the weights of a checkpoint."""
-    tensors, _ = read_tensors(find(name) / WEIGHTS)
-    try:
-        model.load_state_dict(tensors)
-    except RuntimeError:
-        problem = "its weights do not fit; it must be of the same task, form and parts"
-        raise DataError(f"--start {name}: {problem}") from None
-
-
-def domain_of(name: Path | str) -> str:
-    """The name of the domain that a checkpoint is made for."""
-    path = find(name) / CONFIG
-    return str(_read(path)["domain"]["name"])
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        config = json.loads(path.read_text("utf-8"))
-        _ = config["format"], config["domain"]["name"], config["domain"]["version"], dict(config.get("training", {}))
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError):
-        raise DataError(f"{path}: is damaged, or not a checkpoint of program_guided") from None
-    return config
-
-
-def _read_config(path: Path, domain: Domain) -> dict[str, Any]:
-    config = _read(path)
-    version, name, domain_version = config["format"], config["domain"]["name"], config["domain"]["version"]
-    if version != FORMAT:
-        raise DataError(f"{path}: a checkpoint of format {version!r}, this version reads {FORMAT}; train it again")
-    if name != domain.name:
-        raise DataError(f"{path}: an executor for the task '{name}', not '{domain.name}': say so with --task {name}")
-    if domain_version != domain.version:
-        raise DataError(
-            f"{path}: made for version {domain_version} of the task '{name}', this is version {domain.version}; "
-            "train it again"
-        )
-    return config
-
-
-def _executor_config(path: Path, config: Mapping[str, Any]) -> ExecutorConfig:
-    try:
-        settings = dict(config["executor"])
-        settings["results"] = tuple((str(kind), int(size)) for kind, size in settings["results"])
-        known = {field.name: field.type for field in dataclasses.fields(ExecutorConfig)}
-        if not settings.keys() <= known.keys() or settings["form"] not in ("paper", "plus"):
-            raise ValueError
-        for name, value in settings.items():
-            kind = known[name]
-            if (kind == "bool" and type(value) is not bool) or (kind == "int" and not _is_size(value)):
-                raise ValueError
-        return ExecutorConfig(**settings)
-    except (ValueError, KeyError, TypeError, DataError):
-        raise DataError(f"{path}: 'executor' is not the configuration of an executor of this version") from None
-
-
-def _is_size(value: object) -> bool:
-    return type(value) is int and 1 <= value <= 65536
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
@@ -212,5 +234,5 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise DataError(f"{path}: is damaged, its checksum is not that of its values; {OF_NO_USE}")
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise DataError(f"{path}: {name} holds values that are not numbers; {OF_NO_USE}")
+            raise DataError(f"{path}: {name} holds values that are not finite; {OF_NO_USE}")
     return tensors, metadata

@@ -1,86 +1,134 @@
-"""How well an agent carries out the programs of a split: how many are finished, and which routines fail and why.
+"""Evaluation: completion of programs in worlds, and right results on static specifications.
 
-figures = evaluate(agent, load_split("longer"), worlds=4)
-figures["completion"], figures["routines"]["mine"], figures["tokens"]
+runs = run_programs(worlds, agent)            # every program once, in its own world
+measured = measure(model, source)             # every example of a static task
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from program_guided.language.printer import count_tokens
-from program_guided.language.table import compile_program
-from program_guided.tasks.minecraft.agents import Agent, Rollout, pointed, rollout
-from program_guided.tasks.minecraft.batch import DEFAULT_SIDES, Batch, Entry
-from program_guided.tasks.minecraft.domain import DOMAIN
-from program_guided.tasks.minecraft.rules import Outcome
+from program_guided.language.domain import BOOLEAN
+from program_guided.learning.examples import Examples, ExampleSource, moved
+from program_guided.learning.execution import TRUE, Programs, execute, follow
+from program_guided.learning.results import ResultType
+from program_guided.models.model import Model
 
-__all__ = ["ANY_LENGTH", "evaluate"]
+__all__ = ["Measured", "Outputs", "measure", "outputs_of"]
 
-LENGTHS = (20, 40, 60, 80, 100, 120, 140, 160, 180, 200)
-"""Bounds of the classes of program length, in tokens."""
-ANY_LENGTH = 10**6
+BATCH = 256
+"""Examples executed at once."""
 
 
-def evaluate(
-    agent: Agent,
-    entries: Sequence[Entry],
+@dataclass(frozen=True)
+class Outputs:
+    """The results of all routines of a batch of programs, decoded as every type."""
+
+    probabilities: dict[str, Tensor]
+    """By result type, (batch, routines, ...)"""
+    executed: Tensor
+    """(batch, routines) the routines on the path that the model's own answers take"""
+    last: Tensor
+    """(batch,) the last one of them"""
+    exists: Tensor
+    """(specifications, parts) which parts there are"""
+
+    def right(self, examples: Examples, types: Sequence[ResultType]) -> tuple[Tensor, Tensor]:
+        """(batch, routines) where it is known what is right, and where the result is that. A routine that should have
+        been executed and was not is wrong."""
+        known = torch.zeros_like(examples.executed)
+        right, there = torch.zeros_like(examples.executed), self.exists[examples.programs.of][:, None]
+        for number, kind in enumerate(types):
+            target, given = examples.targets[kind.name], self.probabilities[kind.name]
+            of_kind = (examples.types == number) & kind.judged(target) & examples.executed
+            known |= of_kind
+            right |= of_kind & self.executed & kind.same(given, target, there)
+        return known, right
+
+    def result(self, types: Sequence[ResultType], row: int, routine: int, number: int) -> tuple[Any, float]:
+        """A result, and how sure it is."""
+        kind = types[number]
+        return kind.decode(self.probabilities[kind.name][row, routine].numpy())
+
+
+@torch.inference_mode()
+def outputs_of(
+    model: Model,
+    arrays: dict[str, Tensor],
+    programs: Programs,
+    types: Sequence[ResultType],
     *,
-    worlds: int = 1,
-    sides: tuple[int, int] = DEFAULT_SIDES,
+    parallel: bool = True,
+) -> Outputs:
+    """Execute programs and decode every routine; on the model's device, the outputs on the CPU."""
+    device = next(model.parameters()).device
+    programs = moved(programs, device)
+    specification = model.reader.look({name: array.to(device) for name, array in arrays.items()})
+    results = execute(model, specification, programs, parallel=parallel)
+    about, independent = specification.about(programs.of), model.reader.independent
+    scores = {kind.name: model.decode(results, kind.name, about) for kind in types}
+    truth = torch.ones_like(programs.exists)
+    if programs.flow is not None:
+        truth = scores[BOOLEAN].argmax(dim=2) == TRUE
+    executed, last = follow(programs, truth)
+    given = {kind.name: kind.probabilities(scores[kind.name], independent).cpu() for kind in types}
+    return Outputs(given, executed.cpu(), last.cpu(), model.reader.parts(specification).cpu())
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Shares of right results in a set of examples, in %."""
+
+    accuracy: float
+    """Last results that are right."""
+    routines: dict[str, float]
+    """Results that are right, by operation."""
+    answers: dict[str, float]
+    """Last results that are right, by the operation that gives them."""
+    examples: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+def measure(
+    model: Model,
+    source: ExampleSource,
+    names: Sequence[str],
+    numbers: NDArray[np.int64] | None = None,
     progress: Callable[[int], None] = lambda done: None,
-) -> dict[str, Any]:
-    """Run every program once in each of its first `worlds` worlds."""
-    begun: Counter[str] = Counter()
-
-    def watch(batch: Batch, actions: NDArray[np.int64]) -> None:
-        fresh = (batch.outcome == Outcome.RUNNING) & ((batch.worlds.time == 0) | (batch.ended >= 0))
-        operations = batch.programs.operation[pointed(batch)[fresh]]
-        begun.update(DOMAIN.operations[number].name for number in operations)
-
-    runs = []
-    for variant in range(worlds):
-        runs.append(rollout(entries, agent, variant=variant, sides=sides, watch=watch))
-        progress(variant + 1)
-    together = Rollout(*(np.concatenate([getattr(run, name) for run in runs]) for name in Rollout.__annotations__))
-    return {
-        **together.figures(),
-        "programs": len(entries),
-        "worlds": worlds,
-        "routines": _routines(entries, together, begun),
-        "tokens": _lengths(entries, together),
-    }
-
-
-def _routines(entries: Sequence[Entry], run: Rollout, begun: Counter[str]) -> dict[str, Any]:
-    """For each operation: how often it was begun, and how often a program ended in it, by the reason."""
-    failed: Counter[tuple[str, str]] = Counter()
-    for number in np.flatnonzero(~run.finished):
-        table = compile_program(entries[int(number) % len(entries)].program, DOMAIN)
-        failed[table.calls[int(run.failed_at[number])].operation, str(Outcome(int(run.outcome[number])))] += 1
-    return {
-        operation.name: {
-            "begun": begun[operation.name],
-            "failed": {reason: count for (name, reason), count in failed.items() if name == operation.name},
-        }
-        for operation in DOMAIN.operations
-        if begun[operation.name]
-    }
-
-
-def _lengths(entries: Sequence[Entry], run: Rollout) -> list[dict[str, Any]]:
-    """Completion by program length in tokens."""
-    tokens = np.array([count_tokens(entry.program, DOMAIN) for entry in entries])
-    finished = run.finished.reshape(-1, len(entries)).mean(axis=0)
-    found = []
-    for low, high in zip((0, *LENGTHS), (*LENGTHS, ANY_LENGTH), strict=True):
-        inside = (tokens > low) & (tokens <= high)
-        if inside.any():
-            share = float(100 * finished[inside].mean())
-            found.append({"more_than": low, "up_to": high, "programs": int(inside.sum()), "completion": share})
-    return found
+) -> Measured:
+    """Measure a model on examples of a static task; `names` are those of the operations."""
+    numbers = np.arange(len(source)) if numbers is None else numbers
+    types = list(source.results.values())
+    counts: dict[str, Counter[str]] = {part: Counter() for part in ("known", "right", "asked", "answered")}
+    for first in range(0, len(numbers), BATCH):
+        some = numbers[first : first + BATCH]
+        examples = source.batch(some)
+        outputs = outputs_of(model, examples.arrays, examples.programs, types)
+        known, right = outputs.right(examples, types)
+        operations = np.array([*names, ""])[examples.operations]
+        counts["known"].update(operations[known.numpy()].tolist())
+        counts["right"].update(operations[right.numpy()].tolist())
+        rows = torch.arange(len(some))
+        asked = known[rows, examples.last]
+        answered = right[rows, examples.last] & (outputs.last == examples.last)
+        given = operations[rows.numpy(), examples.last.numpy()]
+        counts["asked"].update(given[asked.numpy()].tolist())
+        counts["answered"].update(given[answered.numpy()].tolist())
+        progress(first + len(some))
+    asked_in_all = sum(counts["asked"].values())
+    return Measured(
+        100 * sum(counts["answered"].values()) / max(1, asked_in_all),
+        {name: 100 * counts["right"][name] / count for name, count in sorted(counts["known"].items())},
+        {name: 100 * counts["answered"][name] / count for name, count in sorted(counts["asked"].items())},
+        asked_in_all,
+    )

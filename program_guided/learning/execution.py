@@ -1,174 +1,218 @@
-"""A network carrying out programs in a batch of worlds: Algorithm 1 over many worlds at once.
+"""The execution loop of Algorithms 1 and 3, for every task and every model.
 
-Holds the result matrix Z of every world and computes only the pointed row, from its parent's result (the routine
-executed before it) and, with memory, from its own last one: a step costs the same whatever the program's length.
+Only pointed rows of the result matrix Z are computed. On a static specification a whole program is executed:
 
-    execution = Execution(model, batch)
-    logits, rows = execution.infer()
-    execution.keep(rows); batch.step(actions); execution.forget(restarted)
+    specification = model.reader.look(arrays)
+    results = execute(model, specification, programs)                    # Z of every program: (batch, routines, d)
+    results = execute(model, specification, programs, parallel=False)    # the same, one routine of a program at a time
+    executed, last = follow(programs, truths)                            # the path through conditions
+
+In parallel (Algorithm 3) a step executes all routines whose inputs are known, so a program takes as many steps as it is
+deep; else (Algorithm 1) as many as it has routines on its path. On a static specification a routine depends on its
+inputs alone, so the branches that are not taken may be executed too, and the pointer follows the answers afterwards.
+
+In a world, which changes, one pointer of each program moves as the world says, and Z is kept between the steps:
+
+    execution = WorldExecution(model, worlds)
+    logits, rows = infer(model, execution.observe())
+    execution.keep(rows); worlds.step(actions); execution.forget(restarted)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import pad
 
+from program_guided.language.domain import BOOLEAN
+from program_guided.language.table import Kind
+from program_guided.learning.observation import Observation
+from program_guided.learning.worlds import Worlds
 from program_guided.models.attention import Watch
-from program_guided.models.config import ExecutorConfig, Form
-from program_guided.models.executor import Executor
-from program_guided.models.grid import CellReader, Grid, GridReader, GridSizes
-from program_guided.tasks.minecraft.batch import Batch
-from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, LARGEST_SIDE, OBJECTS
+from program_guided.models.model import Model, Step
 
-__all__ = ["Execution", "Observation", "build", "infer", "minecraft_config"]
+__all__ = ["Programs", "WorldExecution", "execute", "follow", "infer"]
 
-BEHAVIOURS = ACTIONS.index("true")
-"""Actions before this are done at behaviours, the rest at conditions."""
-RESULTS = (("Action", BEHAVIOURS), ("Boolean", len(ACTIONS) - BEHAVIOURS), ("Value", 1))
-LARGEST_SHIFT = 48
-"""Positions of routines are shifted by less than this in training."""
+TRUE = 0
+"""The score for true, of the two of a Boolean."""
 
-
-def minecraft_config(form: Form = "plus", **settings: int | bool) -> ExecutorConfig:
-    """The configuration of an executor for the 2D Minecraft world."""
-    vocabulary, words = len(DOMAIN.vocabulary), DOMAIN.routine_width
-    return ExecutorConfig(form=form, vocabulary=vocabulary, words=words, results=RESULTS, **settings)  # type: ignore[arg-type]
-
-
-def build(config: ExecutorConfig) -> Executor:
-    """An untrained executor for the 2D Minecraft world."""
-    sizes = GridSizes(len(KINDS), len(OBJECTS), LARGEST_SIDE)
-    if config.form == "paper":
-        parts = {name: getattr(config, name) for name in ("sink", "blind", "tells", "objects", "scaled")}
-        return Executor(config, CellReader(config.width, config.heads, config.blocks, sizes, config.hidden, **parts))
-    names = _names() if config.names else None
-    reader = GridReader(config.width, config.heads, sizes, config.plans, config.hidden, names)
-    return Executor(config, reader, alike=() if names is None else names.any(dim=1).nonzero()[:, 0].tolist())
-
-
-def _names() -> Tensor:
-    """(vocabulary, kinds + objects): which words are names, of a kind of cell or of what is carried."""
-    words = np.array(DOMAIN.vocabulary)[:, None]
-    return torch.tensor(words == np.array([*KINDS, *OBJECTS])).float()
+Routines = tuple[Tensor, ...]
+"""Programs (N,) of a batch, and a routine (N,) of each."""
 
 
 @dataclass(frozen=True)
-class Observation:
-    """What a network is shown of a batch of worlds for one step; it can be kept, and carried out again later."""
+class Programs:
+    """A batch of programs about static specifications."""
 
-    grid: Grid
     words: Tensor
-    """(worlds, routines, L)"""
-    results: Tensor
-    """(worlds, routines, d)"""
-    pointed: Tensor
-    """(worlds, 1)"""
-    parents: Tensor
-    """(worlds, 1, 1)"""
-    mask: Tensor
-    """(worlds, actions)"""
-    shift: Tensor | None
+    """(batch, routines, L), 0 for no word"""
+    inputs: Tensor
+    """(batch, routines, K) routines whose results a routine takes, -1 for none"""
+    exists: Tensor
+    """(batch, routines)"""
+    of: Tensor
+    """(batch,) the specification that a program is about"""
+    flow: Tensor | None = None
+    """(batch, routines, 3) kind, routine after true, routine after false; None if no program has conditions"""
 
-    def pointed_only(self) -> Observation:
-        """Without the routines that neither are pointed at nor are parents: `plus` looks at no others."""
-        rows = torch.cat([self.pointed, self.parents[:, 0].clamp(min=0)], dim=1)[..., None]
-        words = self.words.gather(1, rows.expand(-1, -1, self.words.shape[2]))
-        results = self.results.gather(1, rows.expand(-1, -1, self.results.shape[2]))
-        parents = torch.where(self.parents >= 0, 1, -1)
-        return replace(self, words=words, results=results, pointed=torch.zeros_like(self.pointed), parents=parents)
+    @cached_property
+    def in_sequence(self) -> list[Routines]:
+        """The routines of each step, one of every program at a time."""
+        every = torch.arange(self.exists.shape[1], device=self.words.device)
+        return _by_step(every.expand_as(self.exists), self.exists)
 
-    def kept(self) -> Observation:
-        """A copy that stays as it is when the worlds go on."""
-        return self._each(torch.clone)
-
-    def take(self, numbers: Tensor) -> Observation:
-        """Of these worlds only."""
-        return self._each(lambda tensor: tensor[numbers])
-
-    @classmethod
-    def together(cls, observations: Sequence[Observation]) -> Observation:
-        """Many observations as one of many worlds; programs are as long as the longest."""
-        longest = max(each.words.shape[1] for each in observations)
-        observations = [each._lengthened(longest - each.words.shape[1]) for each in observations]
-        parts = zip(*(each.parts() for each in observations), strict=True)
-        return cls.of([None if part[0] is None else torch.cat(part) for part in parts])
-
-    def _lengthened(self, more: int) -> Observation:
-        beyond = (0, 0, 0, more)
-        return replace(self, words=pad(self.words, beyond), results=pad(self.results, beyond)) if more else self
-
-    def parts(self) -> list[Tensor | None]:
-        """All tensors in their order."""
-        grid = self.grid
-        seen = (self.words, self.results, self.pointed, self.parents, self.mask, self.shift)
-        return [grid.kinds, grid.agent, grid.inventory, *seen]
-
-    @classmethod
-    def of(cls, parts: Sequence[Any]) -> Observation:
-        """Of tensors in this order."""
-        return cls(Grid(*parts[:3]), *parts[3:])
-
-    def _each(self, change: Callable[[Tensor], Tensor]) -> Observation:
-        return self.of([None if part is None else change(part) for part in self.parts()])
+    @cached_property
+    def in_parallel(self) -> list[Routines]:
+        """The routines of each step, all whose inputs are known; these stand before them."""
+        inputs = self.inputs.cpu().numpy()
+        depth = np.full((len(inputs), inputs.shape[1] + 1), -1)  # the last one is for -1: no input
+        programs = np.arange(len(inputs))[:, None]
+        for routine in range(inputs.shape[1]):
+            depth[:, routine] = depth[programs, inputs[:, routine]].max(axis=1, initial=-1) + 1
+        return _by_step(torch.from_numpy(depth[:, :-1]).to(self.inputs.device), self.exists)
 
 
-def infer(model: Executor, observation: Observation, watch: Watch | None = None) -> tuple[Tensor, Tensor]:
+def _by_step(when: Tensor, exists: Tensor) -> list[Routines]:
+    """The routines (batch, routines) that exist, by their steps."""
+    when = when.masked_fill(~exists, -1)
+    return [(when == step).nonzero(as_tuple=True) for step in range(int(when.max()) + 1)]
+
+
+def execute(
+    model: Model,
+    specification: Any,
+    programs: Programs,
+    *,
+    parallel: bool = True,
+    watch: list[Watch] | None = None,
+) -> Tensor:
+    """Z of every program, (batch, routines, d); 0 for routines that were not executed. `watch` gets the attention
+    weights of each step."""
+    results = torch.zeros(*programs.exists.shape, model.width, device=programs.words.device)
+    if programs.flow is not None and not (parallel and model.local):
+        return _execute_path(model, specification, programs, results)
+    for sample, routine in programs.in_parallel if parallel else programs.in_sequence:
+        weights: Watch | None = None
+        if watch is not None:
+            watch.append(weights := {})
+        rows = _step(model, specification, programs, results, sample, routine, weights)
+        results = results.index_put((sample, routine), rows)
+    return results
+
+
+def _execute_path(model: Model, specification: Any, programs: Programs, results: Tensor) -> Tensor:
+    """Algorithm 1 with a pointer in every program, which the model's own answers move."""
+    assert programs.flow is not None
+    size = programs.exists.sum(dim=1)
+    routine = torch.zeros_like(size)
+    while bool((routine < size).any()):
+        (sample,) = (routine < size).nonzero(as_tuple=True)
+        rows = _step(model, specification, programs, results, sample, routine[sample], None)
+        results = results.index_put((sample, routine[sample]), rows)
+        truth = torch.ones_like(size, dtype=torch.bool)
+        truth[sample] = model.decode(rows, BOOLEAN).argmax(dim=1) == TRUE
+        routine = _advance(programs.flow, routine, truth, size)
+    return results
+
+
+def _advance(flow: Tensor, routine: Tensor, truth: Tensor, size: Tensor) -> Tensor:
+    """Algorithm 2, in every program of a batch: where the pointer goes; it stays where a program is over."""
+    here = flow[torch.arange(len(routine), device=flow.device), routine.clamp(max=flow.shape[1] - 1)]
+    after = torch.where(truth | (here[:, 0] == Kind.STEP), here[:, 1], here[:, 2])
+    return torch.where(routine < size, after, routine)
+
+
+def follow(programs: Programs, truth: Tensor) -> tuple[Tensor, Tensor]:
+    """Routines that are executed (batch, routines), and the last one of each program (batch,), where the conditions
+    have these answers (batch, routines)."""
+    size = programs.exists.sum(dim=1)
+    if programs.flow is None:
+        return programs.exists, size - 1
+    every = torch.arange(len(size), device=size.device)
+    executed, routine, last = torch.zeros_like(programs.exists), torch.zeros_like(size), torch.zeros_like(size)
+    while bool((routine < size).any()):
+        running = routine < size
+        last = torch.where(running, routine, last)
+        executed[every[running], routine[running]] = True
+        routine = _advance(programs.flow, routine, truth[every, routine.clamp(max=truth.shape[1] - 1)], size)
+    return executed, last
+
+
+def _step(
+    model: Model,
+    specification: Any,
+    programs: Programs,
+    results: Tensor,
+    sample: Tensor,
+    routine: Tensor,
+    watch: Watch | None,
+) -> Tensor:
+    """New rows of these routines of these programs."""
+    parents = programs.inputs[sample, routine]
+    if not bool((parents >= 0).any()):
+        parents = parents[:, :0]
+    if model.local:
+        rows = torch.cat([routine[:, None], parents.clamp(min=0)], dim=1)
+        words, known = programs.words[sample[:, None], rows], results[sample[:, None], rows]
+        pointed = torch.zeros_like(sample)[:, None]
+        parents = torch.where(parents >= 0, torch.arange(1, rows.shape[1], device=parents.device), -1)
+    else:
+        words, known, pointed = programs.words[sample], results[sample], routine[:, None]
+    step = Step(specification.about(programs.of[sample]), words, known, pointed, parents[:, None])
+    output: Tensor = model(step, watch)
+    return output[:, 0]
+
+
+def infer(model: Model, observation: Observation, watch: Watch | None = None) -> tuple[Tensor, Tensor]:
     """Logits (worlds, actions), impossible ones at minus infinity, and the new rows of Z (worlds, d)."""
-    seen = observation
-    rows = model(seen.grid, seen.words, seen.results, seen.pointed, seen.parents, seen.shift, watch)[:, 0]
-    logits = torch.cat([model.decode(rows, "Action"), model.decode(rows, "Boolean")], dim=1)
-    return logits.masked_fill(~seen.mask, -torch.inf), rows
+    specification = model.reader.look(observation.arrays)
+    given = (observation.words, observation.results, observation.pointed, observation.parents)
+    rows = model(Step(specification, *given, observation.shift), watch)[:, 0]
+    heads = [model.decode(rows, name) for name, size in model.sizes.results if size is not None and name != "Value"]
+    return torch.cat(heads, dim=1).masked_fill(~observation.mask, -torch.inf), rows
 
 
-class Execution:
-    """The results of every world's routines, and one step of inference.
+Only = NDArray[np.int64] | slice
+
+
+class WorldExecution:
+    """The results of every world's routines, kept between the steps.
 
     With `shifts`, routines are given positions that begin anywhere, anew in every episode: for training, so that
     positions which short programs never reach are learned too.
     """
 
-    def __init__(self, model: Executor, batch: Batch, shifts: torch.Generator | None = None) -> None:
-        self.model, self.batch = model, batch
+    def __init__(self, model: Model, worlds: Worlds, shifts: torch.Generator | None = None) -> None:
+        self.model, self.worlds = model, worlds
         self.device = next(model.parameters()).device
-        self.results = torch.zeros(batch.count, batch.view.words.shape[1], model.config.width, device=self.device)
+        self.results = torch.zeros(worlds.count, worlds.max_routines, model.width, device=self.device)
         self._shifts = shifts
-        self.shift = self._draw_shifts(batch.count)
-        self._number = torch.arange(batch.count, device=self.device)
+        self.shift = self._draw_shifts(worlds.count)
+        self._number = torch.arange(worlds.count, device=self.device)
 
-    def observe(self, only: NDArray[np.int64] | slice = slice(None)) -> Observation:
-        """What the network is to be shown of these worlds now."""
-        worlds, view = self.batch.worlds, self.batch.view
-        longest = int(self.batch.programs.size[worlds.program[only]].max())
-        cells, agent, inventory = (self._tensor(part[only]) for part in (worlds.cells, worlds.agent, worlds.inventory))
+    def observe(self, only: Only = slice(None)) -> Observation:
+        """The model's inputs of these worlds."""
+        seen = self.worlds.observe(only)
+        longest = seen.longest
         observation = Observation(
-            Grid(cells.flatten(1), agent, inventory),
-            self._tensor(view.words[only])[:, :longest],
+            {name: self._tensor(array) for name, array in seen.specification.items()},
+            self._tensor(seen.words)[:, :longest],
             self.results[only, :longest],
-            self._pointed(only).clamp(max=longest - 1)[:, None],
-            self._tensor(worlds.previous[only]).long()[:, None, None],
-            self._tensor(view.mask[only]),
+            self._tensor(seen.routine).long().clamp(max=longest - 1)[:, None],
+            self._tensor(seen.parents).long()[:, None],
+            self._tensor(seen.mask),
             None if self.shift is None else self.shift[only],
         )
-        config = self.model.config
-        return observation.pointed_only() if config.form == "plus" and config.structure else observation
+        return observation.pointed_only() if self.model.local else observation
 
-    def infer(self, watch: Watch | None = None, only: NDArray[np.int64] | slice = slice(None)) -> tuple[Tensor, Tensor]:
-        """Logits (worlds, actions), impossible ones at minus infinity, and the new rows of Z (worlds, d).
-
-        `only` these worlds, if not all of them.
-        """
-        return infer(self.model, self.observe(only), watch)
-
-    def keep(self, rows: Tensor, only: NDArray[np.int64] | slice = slice(None)) -> None:
+    def keep(self, rows: Tensor, only: Only = slice(None)) -> None:
         """Store the pointed routines' new results."""
-        pointed = self._pointed(only).clamp(max=self.results.shape[1] - 1)
+        pointed = self._tensor(self.worlds.routine[only]).long().clamp(max=self.results.shape[1] - 1)
         self.results[self._number[only], pointed] = rows.detach()
 
     def forget(self, where: NDArray[np.bool_]) -> None:
@@ -180,13 +224,10 @@ class Execution:
             if self.shift is not None and drawn is not None:
                 self.shift[restarted] = drawn
 
-    def _pointed(self, only: NDArray[np.int64] | slice) -> Tensor:
-        return self._tensor(self.batch.worlds.routine[only]).long()
-
-    def _tensor(self, array: NDArray[np.generic]) -> Tensor:
+    def _tensor(self, array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(array).to(self.device)
 
     def _draw_shifts(self, count: int) -> Tensor | None:
-        if self._shifts is None or self.model.config.form == "plus" or not self.model.config.shifted:
+        if self._shifts is None or not self.model.shift_range:
             return None
-        return torch.randint(LARGEST_SHIFT, (count,), generator=self._shifts).to(self.device)
+        return torch.randint(self.model.shift_range, (count,), generator=self._shifts).to(self.device)

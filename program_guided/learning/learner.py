@@ -1,4 +1,4 @@
-"""What all trainings have in common: an optimizer, averaged weights, a state to resume from."""
+"""The base of all learners: an optimizer, averaged weights, a state to resume from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from program_guided.errors import DataError
 from program_guided.learning.settings import Settings
-from program_guided.models.executor import Executor
+from program_guided.models.model import Model
 
 __all__ = ["Agree", "AnySettings", "Learner", "Share", "alone", "check_device"]
 
@@ -25,41 +25,41 @@ Agree = Callable[[Tensor], Tensor]
 
 
 def alone(tensor: Tensor) -> Tensor:
-    """What a single process agrees on with itself."""
+    """The mean over a single process."""
     return tensor
 
 
-def check_device(name: str, option: str) -> None:
+def check_device(name: str) -> None:
     """One clear error for a device that is not there."""
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if not there.get(name, True):
-        raise DataError(f"{option} {name}: torch finds no such device here; leave it out for cpu")
+        raise DataError(f"device {name}: torch finds no such device here; leave it out for cpu")
 
 
 class Learner(ABC, Generic[AnySettings]):
     """A training that can be stepped, and taken up again from its `state`."""
 
     def __init__(
-        self, model: Executor, settings: AnySettings, seed: int, share: Share = (0, 1), agree: Agree = alone
+        self, model: Model, settings: AnySettings, seed: int, share: Share = (0, 1), agree: Agree = alone
     ) -> None:
         number, processes = share
         settings.check(processes)
         self.model, self.average = model, copy.deepcopy(model)
         self.settings, self._agree = settings, agree
         self.done = 0
-        """Turns that are over."""
+        """Iterations that are over."""
         self.own_seed = seed + (number << 32)
         self.chance = torch.Generator().manual_seed(self.own_seed)
         self.optimizer = torch.optim.AdamW(
-            model.parameters(), settings.rate, betas=(0.9, 0.98), weight_decay=settings.decay
+            model.parameters(), settings.learning_rate, betas=(0.9, 0.98), weight_decay=settings.weight_decay
         )
 
     @abstractmethod
     def step(self) -> float:
-        """One turn of the training; its loss, not a number if the training has broken down."""
+        """One iteration of the training; its loss, NaN if the training has diverged."""
 
     def figures(self) -> dict[str, float]:
-        """How the training stands, besides its loss."""
+        """Figures of the training, besides its loss."""
         return {}
 
     def descend(self, loss: Tensor) -> float:
@@ -74,11 +74,11 @@ class Learner(ABC, Generic[AnySettings]):
         gradients = torch.split(flat[1:], [parameter.numel() for parameter in used])
         for parameter, gradient in zip(used, gradients, strict=True):
             parameter.grad = gradient.view_as(parameter)
-        torch.nn.utils.clip_grad_norm_(used, settings.clip)
+        torch.nn.utils.clip_grad_norm_(used, settings.max_grad_norm)
         for group in self.optimizer.param_groups:
-            group["lr"] = settings.rate * self._warmth()
+            group["lr"] = settings.learning_rate * self._schedule()
         self.optimizer.step()
-        self._follow(min(settings.average, (self.done + 1) / (self.done + 10)))
+        self._follow(min(settings.ema, (self.done + 1) / (self.done + 10)))
         return float(flat[0])
 
     def _used(self) -> list[Tensor]:
@@ -87,25 +87,25 @@ class Learner(ABC, Generic[AnySettings]):
         here = torch.tensor([float(each.grad is not None) for each in every], device=every[0].device)
         return [each for each, share in zip(every, self._agree(here).tolist(), strict=True) if share > 0]
 
-    def _warmth(self) -> float:
-        """Share of the learning rate's height at this time."""
-        warm = min(1.0, (self.done + 1) / self.settings.warm_up)
-        return warm * 0.5 * (1 + math.cos(math.pi * self.share_done)) if self.settings.falling else warm
+    def _schedule(self) -> float:
+        """The learning rate now, as a share of its height."""
+        warm = min(1.0, (self.done + 1) / self.settings.warmup)
+        return warm * 0.5 * (1 + math.cos(math.pi * self.share_done)) if self.settings.anneal else warm
 
     @property
     def share_done(self) -> float:
-        return self.done / self.settings.turns
+        return self.done / self.settings.iterations
 
     @torch.no_grad()
     def _follow(self, share: float) -> None:
-        """Move the average a little towards the model."""
+        """Update the exponential moving average."""
         kept: list[Tensor] = list(self.average.parameters())
         latest: list[Tensor] = list(self.model.parameters())
         torch._foreach_mul_(kept, share)
         torch._foreach_add_(kept, latest, alpha=1 - share)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """What the rest of the training depends on besides the weights: this process's tensors, and its numbers."""
+        """All that the rest of the training depends on besides the weights: this process's tensors, and its numbers."""
         return {"random": self.chance.get_state()}, {"done": self.done}
 
     def restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from program_guided.learning.training import Moment
+from program_guided.learning.trainer import Moment
 
 __all__ = ["ProgressBar"]
 
@@ -21,14 +21,14 @@ class ProgressBar:
         self._console = Console()
         columns = (
             BarColumn(24),
-            TextColumn("{task.completed:,.0f}/{task.total:,.0f} steps"),
+            TextColumn("{task.fields[steps]}"),
             TextColumn("{task.fields[figures]}"),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(elapsed_when_finished=False),
         )
         self._progress = Progress(*columns, console=self._console)
-        self._task = self._progress.add_task("", total=None, figures="")
+        self._task = self._progress.add_task("", total=None, figures="", steps="")
         self._live = Live(self._progress, console=self._console) if self._console.is_terminal else None
         self._loss: float | None = None
         self._start: tuple[int, float] | None = None
@@ -51,7 +51,13 @@ class ProgressBar:
         rate = f"{done / seconds:,.0f} samples/s" if seconds > 0 else ""
         finished = "" if moment.completion is None else f"held-out {moment.completion:.1f} %"
         figures = f"{rate}  loss {self._loss:.3f}  {finished}"
-        self._progress.update(self._task, completed=moment.step, total=moment.steps, figures=figures)
+        self._progress.update(
+            self._task,
+            completed=moment.step,
+            total=moment.steps,
+            figures=figures,
+            steps=f"{moment.step:,}/{moment.steps:,} steps",
+        )
         if moment.evaluated and self._live:
             self._live.update(Group(self._progress, *map(Text, _standing(moment))))
         elif moment.evaluated:
@@ -60,10 +66,10 @@ class ProgressBar:
 
 
 def _standing(moment: Moment) -> list[str]:
-    """Where the held-out programs stand, a line each."""
+    """Figures of the held-out programs, a line each."""
     named = {
         "right, by routine": moment.routines,
-        "finished, up to so many tokens": moment.lengths,
+        "right, by tokens up to": moment.lengths,
         "in training": moment.figures,
     }
     return [

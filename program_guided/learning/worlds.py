@@ -1,76 +1,187 @@
-"""What trainings in the 2D Minecraft world have in common: worlds that run, and a network carrying out programs."""
+"""The protocol of many worlds that run programs: what learning in a world and evaluation stand on. No torch here.
+
+A native world (Minecraft's compiled kernels) keeps it directly; `tasks/python_worlds.py` keeps it for worlds written in
+Python. World i of a batch depends on the seed and on i, never on the number of worlds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from program_guided.learning.execution import Execution
-from program_guided.learning.learner import Agree, Learner, Share, alone
-from program_guided.learning.settings import WorldSettings
-from program_guided.models.executor import Executor
-from program_guided.tasks.minecraft.batch import Batch, Entry
-from program_guided.tasks.minecraft.rules import Outcome
+__all__ = [
+    "Conditions",
+    "Hindsight",
+    "Only",
+    "Outcome",
+    "ProgramRows",
+    "Seen",
+    "Worlds",
+    "pointed_rows",
+    "routines_left",
+]
 
-__all__ = ["WorldLearner"]
-
-
-AnyWorldSettings = TypeVar("AnyWorldSettings", bound=WorldSettings)
-
-
-class WorldLearner(Learner[AnyWorldSettings]):
-    """A learner with worlds of its own, which run the programs of `entries`."""
-
-    def __init__(
-        self,
-        model: Executor,
-        entries: Sequence[Entry],
-        settings: AnyWorldSettings,
-        seed: int,
-        share: Share = (0, 1),
-        agree: Agree = alone,
-    ) -> None:
-        super().__init__(model, settings, seed, share, agree)
-        self.batch = Batch(entries, settings.worlds // share[1], variants=settings.variants)
-        self.batch.seed(self.own_seed)
-        self.batch.reset()
-        self._numpy = np.random.default_rng(self.own_seed)
-        self.execution = Execution(model, self.batch, shifts=self.chance)
-
-    def walk(self, actions: NDArray[np.int64], rows: Tensor) -> None:
-        """Keep the new results and step the worlds; those that are over begin again."""
-        self.execution.keep(rows)
-        over = self.batch.outcome != Outcome.RUNNING
-        self.batch.step_or_reset(actions)
-        self.execution.forget(over)
-
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        tensors, numbers = super().state()
-        tensors |= {f"worlds.{name}": torch.from_numpy(array) for name, array in _storable(self.batch.state()).items()}
-        longest = int(self.batch.programs.size.max())
-        tensors["results"] = self.execution.results[:, :longest].cpu()
-        if self.execution.shift is not None:
-            tensors["shift"] = self.execution.shift.cpu()
-        return tensors, numbers | {"numpy": self._numpy.bit_generator.state}
-
-    def restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
-        super().restore(tensors, numbers)
-        self._numpy.bit_generator.state = numbers["numpy"]
-        worlds = self.batch.state()
-        stored = {name: tensors[f"worlds.{name}"].numpy().view(array.dtype) for name, array in worlds.items()}
-        self.batch.restore(stored)
-        self.execution.results.zero_()
-        results = tensors["results"]
-        self.execution.results[:, : results.shape[1]] = results.to(self.execution.device)
-        if self.execution.shift is not None:
-            self.execution.shift.copy_(tensors["shift"])
+Only = NDArray[np.int64] | slice
+"""Numbers of some worlds, or all of them."""
 
 
-def _storable(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Unsigned whole numbers, which torch hardly knows, as signed ones of the same bits."""
-    return {name: array.view(np.int64) if array.dtype == np.uint64 else array for name, array in arrays.items()}
+class Outcome(IntEnum):
+    """The state of an episode. A task may have ways to fail of its own, with numbers from FAILED on."""
+
+    RUNNING = 0
+    FINISHED = 1
+    WRONG_ANSWER = 2
+    TIMEOUT = 3
+    FAILED = 4
+
+    def __str__(self) -> str:
+        return self.name.replace("_", " ").lower()
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An observation of some worlds, as arrays."""
+
+    specification: dict[str, NDArray[Any]]
+    words: NDArray[Any]
+    """(worlds, routines, L)"""
+    routine: NDArray[Any]
+    """(worlds,) the pointed routine; the number of routines where the program is over"""
+    parents: NDArray[Any]
+    """(worlds, parents) the routine executed before, then the inputs of the pointed one; -1 for none"""
+    mask: NDArray[np.bool_]
+    """(worlds, actions) what may be done at the pointed routine"""
+    longest: int
+    """Routines of the longest program among these."""
+
+
+class ProgramRows(Protocol):
+    """Routine tables laid end to end; the rows of program p are `first[p] : first[p] + size[p]`."""
+
+    @property
+    def first(self) -> NDArray[Any]: ...
+    @property
+    def size(self) -> NDArray[Any]: ...
+    @property
+    def operation(self) -> NDArray[Any]: ...
+    @property
+    def on_true(self) -> NDArray[Any]: ...
+    @property
+    def on_false(self) -> NDArray[Any]: ...
+    @property
+    def words(self) -> NDArray[Any]: ...
+
+
+class Hindsight(Protocol):
+    """Notes the steps of all worlds, and says which routines they would have been a success of."""
+
+    def step(self) -> AbstractContextManager[None]:
+        """Around a step of the worlds."""
+
+    def lessons(
+        self, share: float, random: np.random.Generator
+    ) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]:
+        """Steps by number (step * worlds + world), the words (lessons, L) of a routine that each would have begun, and
+        after how many more steps it ended; of frequent ones a share."""
+
+
+class Conditions(Protocol):
+    """All conditions of the programs, and what follows from what."""
+
+    @property
+    def words(self) -> NDArray[Any]:
+        """(conditions, L)"""
+
+    @property
+    def number(self) -> NDArray[np.int64]:
+        """(rows,) of each row of the programs the number of its condition, -1 of what is none that can be replayed"""
+
+    @property
+    def implied(self) -> NDArray[np.int8]:
+        """(conditions, 2, conditions): where a condition is false or true, whether another one is: 1, 0, or -1 if that
+        does not follow"""
+
+
+class Worlds(Protocol):
+    """`count` worlds, each running a program."""
+
+    count: int
+    max_routines: int
+    time_limit: int
+    answers: tuple[int, int]
+    """The actions that answer a condition: (true, false)."""
+    ended: NDArray[Any]
+    """The routine that ended in the last step of each world, or -1."""
+
+    @property
+    def programs(self) -> ProgramRows: ...
+    @property
+    def program(self) -> NDArray[Any]:
+        """(worlds,) which program each world runs."""
+
+    @property
+    def routine(self) -> NDArray[Any]:
+        """(worlds,) the pointed routine of each, from 0 in its program."""
+
+    @property
+    def previous(self) -> NDArray[Any]:
+        """(worlds,) the routine executed before it, -1 at the start."""
+
+    @property
+    def time(self) -> NDArray[Any]: ...
+    @property
+    def outcome(self) -> NDArray[Any]:
+        """An `Outcome` for each world."""
+
+    def operation_names(self) -> tuple[str, ...]: ...
+    def observe(self, only: Only = slice(None)) -> Seen: ...
+    def seed(self, seed: int) -> None: ...
+    def offer(self, programs: NDArray[np.int32]) -> None:
+        """Draw the coming episodes from these programs only."""
+
+    def reset(self, where: NDArray[np.bool_] | None = None) -> None: ...
+    def step(self, actions: NDArray[np.int64]) -> None:
+        """One time step of the worlds that still run; the others stand still."""
+
+    def step_or_reset(self, actions: NDArray[np.int64]) -> None:
+        """One time step of the worlds that still run; the others begin a new episode (their action is ignored)."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Copies of all that the future of the worlds depends on, by name."""
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None: ...
+    def best_actions(self) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+        """(worlds, actions) every best action at the pointed routine, and the steps to its end."""
+
+    def conditions_hold(self, numbers: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the conditions in these rows of the programs hold in these worlds, whatever they are at."""
+
+    def conditions(self) -> Conditions: ...
+    def hindsight(self) -> Hindsight: ...
+
+
+def pointed_rows(worlds: Worlds) -> NDArray[np.int64]:
+    """The row of the programs that each world points at (its last one where the program is over)."""
+    programs, program = worlds.programs, worlds.program
+    routine = np.minimum(worlds.routine, programs.size[program] - 1)
+    return (programs.first[program] + routine).astype(np.int64)
+
+
+def routines_left(programs: ProgramRows) -> NDArray[np.int64]:
+    """For every row of the programs: how many routines are executed at least from it to the end, itself included."""
+    owner = np.repeat(np.arange(len(programs.size)), programs.size)
+    first, size = programs.first[owner], programs.size[owner]
+    left = np.full(len(owner) + 1, len(owner), np.int64)
+    left[-1] = 0
+    ways = [np.where(way < size, first + way, len(owner)) for way in (programs.on_true, programs.on_false)]
+    while True:
+        nearer = 1 + np.minimum(left[ways[0]], left[ways[1]])
+        if np.array_equal(nearer, left[:-1]):
+            return nearer
+        left[:-1] = nearer

@@ -1,6 +1,6 @@
 """The training loop around what learns: processes, progress, logs, checkpoints, and going on after an interruption.
 
-    train(Job(config, DenseSettings(), folder=Path("out/plus"), seed=0))
+    train(Job(task, "plus", PlusConfig(), ImitationSettings(), folder=Path("out/plus"), seed=0))
 
 A run is a folder: `model.safetensors` and `config.json` (a checkpoint of the averaged weights), `training.safetensors`
 (all that the rest of the training depends on: one file, so that it is never half of something), `log.jsonl` and
@@ -23,21 +23,28 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from program_guided.errors import DataError
 from program_guided.files import check_writable, write_atomically
-from program_guided.learning.checkpoint import CONFIG, read_tensors, save_pretrained, start_from, write_tensors
-from program_guided.learning.learner import check_device
-from program_guided.learning.settings import Settings
-from program_guided.learning.tasks import Task, WorldTask
-from program_guided.models.config import ExecutorConfig
-from program_guided.models.executor import Executor
+from program_guided.learning.checkpoint import (
+    CONFIG,
+    Origin,
+    load_weights,
+    read_tensors,
+    save_checkpoint,
+    write_tensors,
+)
+from program_guided.learning.learner import Agree, Learner, Share, check_device
+from program_guided.learning.settings import Algorithm, Settings, Target
+from program_guided.models.model import Model, Sizes
+from program_guided.models.readers.config import ReaderConfig
+from program_guided.registry import build_model
 
-__all__ = ["STATE", "Job", "Moment", "launch", "train"]
+__all__ = ["STATE", "Job", "Moment", "Standing", "Trainable", "launch", "train"]
 
 STATE, LOG = "training.safetensors", "log.jsonl"
 
@@ -46,13 +53,59 @@ for talker in ("distributed", "rank_zero"):  # no banner of the processes
 
 
 @dataclass(frozen=True)
+class Standing:
+    """Figures of a model on what is held out, in %."""
+
+    completion: float
+    """Programs finished, or last results right."""
+    routines: Mapping[str, float] = field(default_factory=dict)
+    """By operation."""
+    lengths: Mapping[str, float] = field(default_factory=dict)
+    """By program length."""
+
+
+class Trainable(Protocol):
+    """A task as training needs it."""
+
+    def origin(self) -> Origin: ...
+    def sizes(self) -> Sizes: ...
+    def check(self, target: Target) -> None:
+        """One clear error for a target or options that cannot be."""
+
+    def prepare(self, model: Model) -> None:
+        """Give an untrained model what the data tell without labels."""
+
+    def learner(
+        self,
+        model: Model,
+        settings: Any,
+        target: Target,
+        seed: int,
+        share: Share,
+        agree: Agree,
+    ) -> Learner[Any]: ...
+
+    def standing(self, model: Model) -> Standing:
+        """On what is held out."""
+
+    def identity(self) -> dict[str, Any]:
+        """Options and data that must be the same when a training is resumed; JSON."""
+
+
+@dataclass(frozen=True)
 class Job:
     """A training, from beginning to end."""
 
-    config: ExecutorConfig
+    task: Trainable
+    model: str
+    """The name of a model."""
+    config: Any
+    """Its configuration."""
+    reader: ReaderConfig
     settings: Settings
     folder: Path
-    task: Task = field(default_factory=WorldTask)
+    target: Target = "dense"
+    algorithm: Algorithm = "ppo"
     seed: int = 0
     processes: int = 1
     accelerator: str = "cpu"
@@ -60,30 +113,36 @@ class Job:
     """A checkpoint whose weights are the first ones."""
     resume: bool = False
     about: Mapping[str, Any] | None = None
-    """Where the run comes from: command, commit, machine."""
+    """Provenance of the run: command, commit, machine."""
+
+    def build(self) -> Model:
+        """The untrained model."""
+        model: Model = build_model(self.model, self.config, self.task.sizes(), self.reader)
+        self.task.prepare(model)
+        return model
 
     def check(self) -> None:
         """One clear error for a job that cannot begin."""
         self.settings.check(self.processes)
         if not 0 <= self.seed < 2**31:
-            raise DataError(f"--seed {self.seed}: a seed is from 0 to 2**31 - 1")
-        check_device(self.accelerator, "--accelerator")
-        self.task.check()
+            raise DataError(f"seed {self.seed}: a seed is from 0 to 2**31 - 1")
+        check_device(self.accelerator)
+        self.task.check(self.target)
         if self.start is not None:
-            start_from(self.start, self.task.build(self.config))
+            load_weights(self.build(), self.start)
         state = self.folder / STATE
         if self.resume and not state.is_file():
-            raise DataError(f"{self.folder}: there is no training to resume ({STATE} is missing); leave out --resume")
+            raise DataError(f"{self.folder}: there is no training to resume ({STATE} is missing)")
         if not self.resume and state.is_file():
-            raise DataError(f"{self.folder}: holds a training already; go on with --resume, or name another by --out")
+            raise DataError(f"{self.folder}: holds a training already; resume it, or name another folder")
         if not self.resume and (self.folder / CONFIG).is_file():
-            raise DataError(f"{self.folder}: holds a checkpoint already; name another folder by --out")
+            raise DataError(f"{self.folder}: holds a checkpoint already; name another folder")
         check_writable(state)
 
 
 @dataclass(frozen=True)
 class Moment:
-    """How a training stands."""
+    """A moment of a training."""
 
     step: int
     steps: int
@@ -91,19 +150,20 @@ class Moment:
     seconds: float
     loss: float
     completion: float | None
-    """% of the held-out programs finished by the averaged weights, when they were last evaluated."""
+    """% of the held-out programs right by the averaged weights, when they were last evaluated."""
     evaluated: bool = False
     """Whether that was now."""
     routines: Mapping[str, float] = field(default_factory=dict)
-    """Then, % of the times that a routine was begun in which no program failed there, by operation."""
+    """Then, % of routines right, by operation."""
     lengths: Mapping[str, float] = field(default_factory=dict)
     """Then, % finished of the programs of at most so many tokens."""
     figures: Mapping[str, float] = field(default_factory=dict)
-    """Then, what else the learner has to say."""
+    """Then, the learner's own figures."""
 
 
 def train(job: Job, watch: Callable[[Moment], None] = lambda moment: None) -> None:
-    """Train to the end; the checkpoint is in the job's folder. `watch` is told of every step of the first process."""
+    """Train to the end; the checkpoint is in the job's folder. `watch` is called after every iteration of the first
+    process."""
     job.check()
     alone = job.processes == 1 or _by_torchrun()
     problem = launch(partial(_work, job=job, watch=watch if alone else None), job.processes, job.accelerator)
@@ -125,7 +185,7 @@ def launch(work: Callable[[Any], Any], processes: int, accelerator: str = "cpu")
             fabric = Fabric(accelerator=accelerator, devices=processes, num_nodes=machines, strategy=strategy)
         except (RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0]
-            raise DataError(f"--accelerator {accelerator} with --processes {processes}: {reason}") from None
+            raise DataError(f"accelerator {accelerator} with {processes} processes: {reason}") from None
         return fabric.launch(partial(_together, work=work))
 
 
@@ -152,7 +212,7 @@ def _by_torchrun() -> bool:
 
 
 def _work(fabric: Any, job: Job, watch: Callable[[Moment], None] | None) -> str | None:
-    """What each process does. What goes wrong is returned, since an error would reach the first process as a text."""
+    """The work of each process. An error is returned, since raised it would reach the first process as a text."""
     try:
         return _run(fabric, job, watch)
     except DataError as error:
@@ -179,11 +239,11 @@ class _Run:
     def __init__(self, fabric: Any, job: Job) -> None:
         self.fabric, self.job = fabric, job
         torch.manual_seed(job.seed)
-        model: Executor = job.task.build(job.config).to(fabric.device)
+        model = job.build().to(fabric.device)
         if job.start is not None and not job.resume:
-            start_from(job.start, model)
+            load_weights(model, job.start)
         share = (fabric.global_rank, fabric.world_size)
-        self.training = job.task.learner(model, job.settings, job.seed, share, self._mean)
+        self.training = job.task.learner(model, job.settings, job.target, job.seed, share, self._mean)
         self.seconds, self.curve = 0.0, list[dict[str, Any]]()
         self._since = time.perf_counter()
 
@@ -196,17 +256,17 @@ class _Run:
         log = _Log(self.job.folder, self.step, self.curve) if self.fabric.is_global_zero else None
         completion = self.curve[-1]["completion"] if self.curve else None
         losses: list[float] = []
-        while training.done < settings.turns:
+        while training.done < settings.iterations:
             loss = training.step()
             if loss != loss:
                 return (
                     f"the loss is not a number any more after {self.step:,} steps; {self._kept()}. "
-                    f"A new training with a lower --rate or --clip may help"
+                    f"A new training with a lower learning rate may help"
                 )
             losses.append(loss)
-            steps = settings.turns * settings.stride
+            steps = settings.iterations * settings.stride
             moment = Moment(self.step, steps, self.samples, self._elapsed(), loss, completion)
-            if self.step % settings.every < settings.stride or training.done == settings.turns:
+            if self.step % settings.eval_every < settings.stride or training.done == settings.iterations:
                 if log is not None:
                     moment = self._evaluated(replace(moment, loss=sum(losses) / len(losses)))
                     completion = moment.completion
@@ -235,7 +295,7 @@ class _Run:
         return self.seconds + time.perf_counter() - self._since
 
     def _evaluated(self, moment: Moment) -> Moment:
-        standing = asdict(self.job.task.examine(self.training.average))
+        standing = asdict(self.job.task.standing(self.training.average))
         return replace(moment, seconds=self._elapsed(), evaluated=True, figures=self.training.figures(), **standing)
 
     def _save(self) -> None:
@@ -259,16 +319,19 @@ class _Run:
             "seconds": self._elapsed(),
             "curve": self.curve,
         }
-        task = self.job.task
-        write_tensors(self.job.folder / STATE, tensors, {"numbers": json.dumps(numbers)})
-        save_pretrained(self.training.average, self.job.folder, self._told(), task.domain, task.knows())
+        job = self.job
+        write_tensors(job.folder / STATE, tensors, {"numbers": json.dumps(numbers)})
+        given = (job.folder, job.model, self.training.average, job.reader, job.task.origin())
+        save_checkpoint(*given, self._provenance())
 
-    def _told(self) -> dict[str, Any]:
-        """What a checkpoint says of its training."""
+    def _provenance(self) -> dict[str, Any]:
+        """The record of the training in its checkpoint."""
         job = self.job
         return {
             **(job.about or {}),
-            **{name: value for name, value in job.task.told().items() if name != "programs"},
+            "target": job.target,
+            **({"algorithm": job.algorithm} if job.target in ("reward", "progress") else {}),
+            "task": job.task.identity(),
             **({"start": str(job.start)} if job.start else {}),
             "seed": job.seed,
             "processes": self.fabric.world_size,
@@ -289,14 +352,14 @@ class _Run:
         except (KeyError, ValueError):
             raise DataError(f"{path}: is damaged, or not the state of a training") from None
         if processes != self.fabric.world_size:
-            raise DataError(f"{path}: the training ran on {processes} processes; give --processes {processes}")
+            raise DataError(f"{path}: the training ran on {processes} processes; resume it with as many")
         asked = _identity(self.job)
         if identity != asked:
             wrong = sorted(name for name in identity.keys() | asked.keys() if identity.get(name) != asked.get(name))
-            told = [f"{name} was {identity.get(name, 'not there')}, is {asked.get(name, 'gone')}" for name in wrong]
+            changes = [f"{name} was {identity.get(name, 'not there')}, is {asked.get(name, 'gone')}" for name in wrong]
             raise DataError(
-                f"{path}: the training was begun with other settings, or by another version: {'; '.join(told)}. "
-                "Resume it with the same, or begin anew with another --out"
+                f"{path}: the training was begun with other settings, or by another version: {'; '.join(changes)}. "
+                "Resume it with the same, or begin anew in another folder"
             )
         try:
             self._restore(tensors, numbers)
@@ -320,10 +383,12 @@ class _Run:
 
 
 def _identity(job: Job) -> dict[str, Any]:
-    """What must be the same when a training is resumed, as JSON reads it back."""
-    domain = f"{job.task.domain.name} {job.task.domain.version}"
-    told = {**job.config.as_dict(), **asdict(job.settings), **job.task.told(), "seed": job.seed, "domain": domain}
-    return json.loads(json.dumps(told))
+    """All that must be the same when a training is resumed, as JSON reads it back."""
+    origin = job.task.origin()
+    task = {"task": f"{origin.name} {origin.version}", **job.task.identity()}
+    model = {"model": job.model, **asdict(job.config), **job.reader.as_dict()}
+    identity = {**model, **asdict(job.settings), **task, "target": job.target, "seed": job.seed}
+    return json.loads(json.dumps(identity))
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -331,7 +396,7 @@ def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _line(moment: Moment) -> dict[str, Any]:
-    """What is remembered of an evaluated moment."""
+    """The record of an evaluated moment."""
     kept = ("step", "samples", "seconds", "loss", "completion", "routines", "lengths", "figures")
     return {name: getattr(moment, name) for name in kept}
 
