@@ -24,14 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from program_guided.benchmarks.timing import Watch, one_core, speeds, unwatched
+from benchmarks.timing import Watch, one_core, speeds, unwatched
 from program_guided.errors import DataError
-from program_guided.tasks.visual.building import FIRST_IMAGE, scenes_of
+from program_guided.tasks.visual.embedded.building import FIRST_IMAGE, scenes_of
+from program_guided.tasks.visual.embedded.questions import Asked, Questioner
+from program_guided.tasks.visual.embedded.records import question_record
 from program_guided.tasks.visual.index import Index
-from program_guided.tasks.visual.indexing import Progress, make_index
-from program_guided.tasks.visual.questions import Asked, Questioner
-from program_guided.tasks.visual.records import question_record
-from program_guided.tasks.visual.release import CHUNKS
+from program_guided.tasks.visual.index.building import Progress, make_index
+from program_guided.tasks.visual.release.reading import CHUNKS
 
 __all__ = ["measure"]
 
@@ -39,11 +39,11 @@ SET = "train_all"
 SCENES = 200
 """Scenes whose questions are repeated."""
 BATCH, BATCHES = 1024, 16
-"""Questions read at once, and how many times in a turn."""
+"""Questions read at once, and how many times in one call that is timed."""
 
 
 def measure(questions: int, processes: int, seconds: float, watch: Watch = unwatched) -> dict[str, Any]:
-    """Index so many questions with so many processes, then read them for about so many seconds."""
+    """Index questions with several processes, then read them for some seconds."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         different = _write(folder, questions, watch)
@@ -93,7 +93,7 @@ def _repeated(scenes: list[tuple[str, list[str]]]) -> Iterator[str]:
 
 
 def _in_a_process(folder: Path, processes: int, watch: Watch) -> dict[str, Any]:
-    """What `_index` tells at its end."""
+    """The last message of `_index`."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=_index, args=(there, folder, processes))
@@ -101,13 +101,13 @@ def _in_a_process(folder: Path, processes: int, watch: Watch) -> dict[str, Any]:
     there.close()
     try:
         while True:
-            told = here.recv()
-            if isinstance(told, Progress):
-                watch("megabytes indexed", told.done >> 20, told.total >> 20)
-            elif isinstance(told, DataError):
-                raise told
+            message = here.recv()
+            if isinstance(message, Progress):
+                watch("megabytes indexed", message.done >> 20, message.total >> 20)
+            elif isinstance(message, DataError):
+                raise message
             else:
-                return dict(told)
+                return dict(message)
     except (EOFError, OSError):
         raise DataError("the process that made the index has ended; is there enough memory and room?") from None
     finally:
@@ -117,7 +117,7 @@ def _in_a_process(folder: Path, processes: int, watch: Watch) -> dict[str, Any]:
 
 
 def _index(connection: Connection, folder: Path, processes: int) -> None:
-    """Make the index; tell how far it is, then what it took."""
+    """Make the index; send how far it is, then what it took."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     peaks: dict[int, float | None] = {}
 
@@ -145,7 +145,7 @@ def _index(connection: Connection, folder: Path, processes: int) -> None:
 
 
 def _peak(pid: int) -> float | None:
-    """Most resident memory that a process has had, in MB; None where the system does not say."""
+    """Peak of a process's resident memory, in MB; None where the system has no such figure."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text("ascii").splitlines()
     except OSError:

@@ -1,9 +1,9 @@
 """Speed of the 2D Minecraft world on one core, beside MiniGrid and EnvPool's MiniGrid.
 
-What is counted is environment steps a second. *Step alone*: the kernel, called from Python on worlds that all run
-(finished ones are replaced between the timed calls). *Environment*: the vector environment with random actions:
-observe, step, and new episodes in feasible worlds. Those worlds come from a pool that was filled before (its filling is
-measured too), because random agents end an episode every few steps.
+The unit is environment steps per second. *Step alone*: the kernel, called from Python on worlds that all run (finished
+ones are replaced between the timed calls). *Environment*: the vector environment with random actions: observe, step,
+and new episodes in feasible worlds. Those worlds come from a pool that is filled before (and timed separately), because
+random agents end an episode every few steps.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from program_guided.benchmarks.timing import one_core
-from program_guided.tasks.minecraft.batch import Batch
+from benchmarks.timing import Timed, Watch, check_counts, one_core
 from program_guided.tasks.minecraft.domain import ACTIONS
 from program_guided.tasks.minecraft.environment import MinecraftVectorEnv
 from program_guided.tasks.minecraft.splits import load_split
+from program_guided.tasks.minecraft.world.batch import Batch
 
-__all__ = ["measure", "print_figures"]
+__all__ = ["Options", "measure", "print_figures"]
 
 POOL_VARIANTS = 4
 ACTION_ROWS = 256
@@ -30,8 +31,25 @@ PEER_WORLDS = {"minigrid": 16, "envpool": 256}
 PEER_ENVIRONMENT = "MiniGrid-Empty-8x8-v0"
 
 
+@dataclass(frozen=True)
+class Options(Timed):
+    """Options of the benchmark."""
+
+    batch: int = 1024
+    """Worlds stepped at once."""
+    memory_steps: int = 100_000_000
+    """Steps over which memory must stay constant."""
+
+    def measure(self, show: Watch) -> dict[str, Any]:
+        """All figures."""
+        self.check()
+        check_counts(batch=self.batch)
+        check_counts(minimum=0, memory_steps=self.memory_steps)
+        return measure(self.seconds, self.batch, self.memory_steps)
+
+
 def measure(seconds: float, batch: int, memory_steps: int) -> dict[str, Any]:
-    """All figures; each measurement runs about so many seconds."""
+    """All figures; each measurement runs for about `seconds`."""
     with one_core():
         figures: dict[str, Any] = {"batch": batch, "cores": 1}
         worlds, fill = _filled_environment(batch)
@@ -56,7 +74,7 @@ def _random_actions(batch: int) -> NDArray[np.int64]:
 
 
 def _repeat(run: Callable[[int], int], seconds: float) -> float:
-    """Steps a second: `run(number)` does some and says how many."""
+    """Steps per second; `run(number)` returns the number of steps it did."""
     run(0)
     steps, number, begin = 0, 0, time.perf_counter()
     while time.perf_counter() - begin < seconds:
@@ -66,7 +84,7 @@ def _repeat(run: Callable[[int], int], seconds: float) -> float:
 
 
 def _filled_environment(batch: int) -> tuple[MinecraftVectorEnv, float]:
-    """An environment whose worlds are all made, and how many were made a second."""
+    """An environment with a full pool of worlds, and the number of worlds made per second."""
     environment = MinecraftVectorEnv(batch, variants=POOL_VARIANTS, copy=False)
     environment.reset(seed=0)
     inner, begin, made = environment.batch, time.perf_counter(), 0
@@ -77,7 +95,7 @@ def _filled_environment(batch: int) -> tuple[MinecraftVectorEnv, float]:
 
 
 def _step_alone(count: int, seconds: float) -> float:
-    """Only the time inside `Batch.step`; every world runs in every step that is counted."""
+    """Steps per second inside of `Batch.step`; every world runs in every step counted."""
     batch, actions = Batch(load_split("test"), count, variants=POOL_VARIANTS), _random_actions(count)
     batch.reset()
     for row in actions:
@@ -107,7 +125,7 @@ def _environment(environment: MinecraftVectorEnv, seconds: float, copy: bool) ->
 
 
 def _labels(count: int, seconds: float) -> float:
-    """Best actions found a second, along the planner's own way."""
+    """Labels (best actions) per second, along the planner's own trajectory."""
     batch = Batch(load_split("test"), count, variants=POOL_VARIANTS)
     batch.reset()
 
@@ -120,7 +138,7 @@ def _labels(count: int, seconds: float) -> float:
 
 
 def _memory(environment: MinecraftVectorEnv, steps: int) -> dict[str, Any]:
-    """Resident memory before and after so many steps."""
+    """Resident memory before and after a number of steps."""
     environment.copy = True
     environment.reset(seed=1)
     actions = _random_actions(environment.num_envs)
@@ -143,7 +161,7 @@ def _resident() -> float | None:
 
 
 def _peer(measure_peer: Callable[[float], float], seconds: float) -> float | None:
-    """A peer's steps a second; None where it is not installed."""
+    """A peer's steps per second; None if it is not installed."""
     try:
         return measure_peer(seconds)
     except ImportError:
@@ -182,7 +200,7 @@ def _envpool(seconds: float) -> float:
 
 
 def print_figures(figures: dict[str, Any]) -> None:
-    """The figures as a table."""
+    """Print the figures as a table."""
     from rich.console import Console
     from rich.table import Table
 

@@ -1,6 +1,6 @@
 """Speed of the executor on one core: by program length, against its own plain forms, and beside torch's decoder.
 
-A sample is one step of one world: the pointed routine carried out, down to the scores of the actions. The peer is
+A sample is one step of one world: the pointed routine executed, down to the scores of the actions. The peer is
 a plain two-layer `torch.nn.TransformerDecoder` of the same width, heads and hidden size over the same 64 cells, twice:
 with every routine of the program as a target (what the paper's equations compute, and what a plain decoder has to), and
 with the pointed routine alone (the least it can be asked).
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,17 +18,22 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from program_guided.benchmarks.timing import one_core
-from program_guided.learning.execution import Execution, build, minecraft_config
+from benchmarks.timing import Timed, Watch, one_core
+from program_guided.learning.examples import tensors_of
+from program_guided.learning.execution import WorldExecution, infer
 from program_guided.models.attention import TableAttention
+from program_guided.models.config import PlusConfig
 from program_guided.models.executor import Executor
-from program_guided.models.grid import Cells, Grid, GridSizes
+from program_guided.models.model import Model, Step
 from program_guided.models.propagation import spread, spread_plain
-from program_guided.tasks.minecraft.batch import Batch
+from program_guided.models.readers.grid import Cells, Maps
+from program_guided.registry import build_model, model_config
 from program_guided.tasks.minecraft.domain import ACTIONS, KINDS, LARGEST_SIDE, OBJECTS
 from program_guided.tasks.minecraft.splits import load_split
+from program_guided.tasks.minecraft.task import Minecraft
+from program_guided.tasks.minecraft.world.batch import Batch
 
-__all__ = ["measure", "print_figures"]
+__all__ = ["Options", "measure", "print_figures"]
 
 LENGTHS = (5, 20, 80, 200)
 BATCHES = (64, 1024)
@@ -37,6 +43,16 @@ WORLDS = 64
 """Worlds in the measurement by program length."""
 
 
+@dataclass(frozen=True)
+class Options(Timed):
+    """Options of the measurement."""
+
+    def measure(self, show: Watch) -> dict[str, Any]:
+        """All figures."""
+        self.check()
+        return measure(self.seconds)
+
+
 def measure(seconds: float) -> dict[str, Any]:
     """All figures; each measurement runs about so many seconds."""
     threads = torch.get_num_threads()
@@ -44,13 +60,13 @@ def measure(seconds: float) -> dict[str, Any]:
     try:
         with one_core():
             torch.manual_seed(0)
-            lengths = {form: _by_length(form, seconds) for form in ("plus", "paper")}
+            lengths = {name: _by_length(name, seconds) for name in ("plus", "paper")}
             return {
                 "cores": 1,
                 "step_by_routines": lengths,
                 "longest_against_shortest": {
-                    form: each["pointed row"][str(LENGTHS[-1])] / each["pointed row"][str(LENGTHS[0])]
-                    for form, each in lengths.items()
+                    name: each["pointed row"][str(LENGTHS[-1])] / each["pointed row"][str(LENGTHS[0])]
+                    for name, each in lengths.items()
                 },
                 "shortcuts": _shortcuts(seconds),
                 "samples_per_second": (speeds := _speeds(seconds)),
@@ -61,7 +77,7 @@ def measure(seconds: float) -> dict[str, Any]:
 
 
 def _seconds(runs: Mapping[str, Callable[[], object]], seconds: float) -> dict[str, float]:
-    """Of one call of each, the shortest of many. They take turns, so that a busy moment of the machine meets all; in
+    """The shortest time of many calls of each. They take turns, so that a busy moment of the machine meets all; in
     its turn each is called several times, as in use, so that its weights are in the cache after the first."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     begin = time.perf_counter()
@@ -83,38 +99,43 @@ def _started(count: int) -> Batch:
     return batch
 
 
-def _grid(batch: Batch) -> Grid:
-    arrays = (batch.worlds.cells.reshape(batch.count, -1), batch.worlds.agent, batch.worlds.inventory)
-    return Grid(*(torch.from_numpy(array.copy()) for array in arrays))
+def _grid(batch: Batch) -> Maps:
+    arrays = tensors_of(batch.observe().specification)
+    return Maps.read({name: array.clone() for name, array in arrays.items()})
 
 
-def _by_length(form: Any, seconds: float) -> dict[str, dict[str, float]]:
+def _build(name: str) -> Executor:
+    model: Executor = build_model(name, model_config(name)(), Minecraft().sizes(), Minecraft.reader)
+    return model
+
+
+def _by_length(name: str, seconds: float) -> dict[str, dict[str, float]]:
     """Milliseconds of a step of `WORLDS` worlds, by the number of routines, in both forms."""
-    model, batch = build(minecraft_config(form)).eval(), _started(WORLDS)
+    model, batch = _build(name).eval(), _started(WORLDS)
     grid, random = _grid(batch), np.random.default_rng(0)
     runs: dict[str, dict[str, Callable[[], object]]] = {"pointed row": {}, "all rows": {}}
     rows = batch.programs.words.astype(np.int64)
     for length in LENGTHS:
         words = torch.from_numpy(rows[random.integers(0, len(rows), (WORLDS, length))])
-        results = torch.randn(WORLDS, length, model.config.width)
+        results = torch.randn(WORLDS, length, model.width)
         pointed = torch.from_numpy(random.integers(1, length, (WORLDS, 1)))
-        given = (grid, words, results, pointed, (pointed - 1)[..., None])
-        runs["pointed row"][str(length)] = _quietly(model, given)
+        step = Step(grid, words, results, pointed, (pointed - 1)[..., None])
+        runs["pointed row"][str(length)] = _without_gradients(model, step)
         if length <= LENGTHS[1]:
-            runs["all rows"][str(length)] = torch.inference_mode()(partial(model.full, *given))
+            runs["all rows"][str(length)] = torch.inference_mode()(partial(model.full, step))
     return {way: {length: 1e3 * time for length, time in _seconds(each, seconds).items()} for way, each in runs.items()}
 
 
-def _quietly(model: Executor, given: tuple[Any, ...]) -> Callable[[], object]:
-    return torch.inference_mode()(lambda: model.decode(model(*given), "Action"))
+def _without_gradients(model: Model, step: Step) -> Callable[[], object]:
+    return torch.inference_mode()(lambda: model.decode(model(step), "Action"))
 
 
 def _shortcuts(seconds: float) -> dict[str, dict[str, float]]:
     """Milliseconds forward and backward of 1,024 samples: the shortcut, the plain form, and how many times faster."""
     batch = _started(1024)
     grid, width = _grid(batch), 128
-    cells = Cells(width, 256, GridSizes(len(KINDS), len(OBJECTS), LARGEST_SIDE), offsets=True, scaled=True)
-    attention, query = TableAttention(width, 8, sink=True), torch.randn(1024, width, requires_grad=True)
+    cells = Cells(width, 256, Minecraft.reader, offsets=True, normalised=True)
+    attention, query = TableAttention(width, 8, null_key=True), torch.randn(1024, width, requires_grad=True)
     index = cells.index(grid)
     plans = 6
     shapes = ((len(KINDS), plans), (grid.side, plans), (grid.side, plans), (len(KINDS), plans))
@@ -146,10 +167,7 @@ def _speeds(seconds: float) -> dict[str, dict[str, dict[str, float]]]:
     found: dict[str, dict[str, dict[str, float]]] = {}
     for count in BATCHES:
         batch = _started(count)
-        models: dict[str, Callable[[], Tensor]] = {
-            form: _executor(form, batch)
-            for form in ("plus", "paper")  # type: ignore[misc]
-        }
+        models: dict[str, Callable[[], Tensor]] = {name: _executor(name, batch) for name in ("plus", "paper")}
         models |= {
             "decoder, all routines": Decoder(batch, alone=False),
             "decoder, pointed routine": Decoder(batch, alone=True),
@@ -162,23 +180,24 @@ def _speeds(seconds: float) -> dict[str, dict[str, dict[str, float]]]:
     return found
 
 
-def _executor(form: Any, batch: Batch) -> Callable[[], Tensor]:
-    execution = Execution(build(minecraft_config(form)), batch)
-    return lambda: execution.infer()[0].clamp(min=-1e9)
+def _executor(name: str, batch: Batch) -> Callable[[], Tensor]:
+    model = _build(name)
+    execution = WorldExecution(model, batch)
+    return lambda: infer(model, execution.observe())[0].clamp(min=-1e9)
 
 
 def _ratios(speeds: dict[str, dict[str, dict[str, float]]]) -> dict[str, Any]:
-    """How many times faster than each decoder."""
+    """Speed as a multiple of each decoder's."""
     return {
-        form: {
+        name: {
             peer: {
                 count: {way: speed / speeds[peer][count][way] for way, speed in ways.items()}
-                for count, ways in speeds[form].items()
+                for count, ways in speeds[name].items()
             }
             for peer in speeds
             if peer.startswith("decoder")
         }
-        for form in ("plus", "paper")
+        for name in ("plus", "paper")
     }
 
 
@@ -187,9 +206,10 @@ class Decoder(nn.Module):
 
     def __init__(self, batch: Batch, alone: bool) -> None:
         super().__init__()
-        config = minecraft_config("plus")
-        self.batch, self.alone, width = batch, alone, config.width
-        self.word = nn.Embedding(config.vocabulary, config.word_width)
+        config, sizes = PlusConfig(), Minecraft().sizes()
+        word_width = config.word_width_of(sizes.words)
+        self.batch, self.alone, width = batch, alone, sizes.words * word_width
+        self.word = nn.Embedding(len(sizes.vocabulary), word_width)
         self.kind, self.row = nn.Embedding(len(KINDS), width), nn.Embedding(LARGEST_SIDE, width)
         self.column, self.carried = nn.Embedding(LARGEST_SIDE, width), nn.Linear(len(OBJECTS), width)
         layer = nn.TransformerDecoderLayer(width, config.heads, config.hidden, dropout=0.0, batch_first=True)
@@ -220,13 +240,13 @@ def print_figures(figures: dict[str, Any]) -> None:
     table = Table(title="milliseconds a step of 64 worlds", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for heading in ("", *(f"{length} routines" for length in LENGTHS)):
         table.add_column(heading, justify="right" if heading else "left")
-    for form, ways in figures["step_by_routines"].items():
+    for name, ways in figures["step_by_routines"].items():
         for way, times in ways.items():
             shown = (f"{times[str(length)]:.1f}" if str(length) in times else "" for length in LENGTHS)
-            table.add_row(f"{form}, {way}", *shown)
+            table.add_row(f"{name}, {way}", *shown)
     console.print(table)
-    for form, ratio in figures["longest_against_shortest"].items():
-        print(f"{form}: {LENGTHS[-1]} routines cost {ratio:.2f}x what {LENGTHS[0]} do")
+    for name, ratio in figures["longest_against_shortest"].items():
+        print(f"{name}: {LENGTHS[-1]} routines cost {ratio:.2f}x what {LENGTHS[0]} do")
     print()
     for name, times in figures["shortcuts"].items():
         print(
@@ -241,8 +261,8 @@ def print_figures(figures: dict[str, Any]) -> None:
             table.add_column(f"{way},\nbatch {count:,}", justify="right")
     for name, counts in figures["samples_per_second"].items():
         table.add_row(name, *(f"{speed:,.0f}" for ways in counts.values() for speed in ways.values()))
-    for form, peers in figures["times_faster_than_decoder"].items():
+    for name, peers in figures["times_faster_than_decoder"].items():
         for peer, counts in peers.items():
             shown = (f"{ratio:.1f}x" for ways in counts.values() for ratio in ways.values())
-            table.add_row(f"{form} against {peer}", *shown)
+            table.add_row(f"{name} against {peer}", *shown)
     console.print(table)

@@ -11,35 +11,47 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import torch
 
-from program_guided.learning.a2c import A2CTraining
-from program_guided.learning.execution import build, minecraft_config
+from benchmarks.timing import Timed, Watch, unwatched
+from program_guided.learning.a2c import A2C
 from program_guided.learning.learner import Agree, alone
-from program_guided.learning.ppo import PPOTraining
+from program_guided.learning.ppo import PPO
 from program_guided.learning.settings import A2CSettings, PPOSettings
-from program_guided.learning.training import launch
-from program_guided.models.config import ExecutorConfig
+from program_guided.learning.trainer import launch
+from program_guided.models.config import ModelConfig, PaperConfig, PlusConfig
+from program_guided.registry import build_model
 from program_guided.tasks.minecraft.splits import load_split
+from program_guided.tasks.minecraft.task import Minecraft
 
-__all__ = ["measure", "print_figures"]
+__all__ = ["Options", "measure", "print_figures"]
 
-PEERS = {1: "Stable-Baselines3 A2C, MLP, one world", A2CSettings().worlds: "Stable-Baselines3 A2C, MLP, 64 worlds"}
-MANY = A2CSettings(worlds=4096, horizon=20)
+PEERS = {1: "Stable-Baselines3 A2C, MLP, one world", A2CSettings().num_envs: "Stable-Baselines3 A2C, MLP, 64 worlds"}
+MANY = A2CSettings(num_envs=4096, num_steps=20)
 PROCESSES = os.cpu_count() or 1
 ROUNDS = 3
 """Measurements take turns so often, so that a busy moment of the machine meets all."""
 
 
-def measure(seconds: float, show: Callable[[str, int, int], None] = lambda what, done, total: None) -> dict[str, Any]:
-    """All figures; each measurement runs about so many seconds. `show` is told how many turns are done, of how many."""
-    plus, paper = minecraft_config("plus", memory=False, names=True), minecraft_config("paper", memory=False)
+@dataclass(frozen=True)
+class Options(Timed):
+    """Options of the measurement."""
+
+    def measure(self, show: Watch) -> dict[str, Any]:
+        """All figures."""
+        self.check()
+        return measure(self.seconds, show)
+
+
+def measure(seconds: float, show: Watch = unwatched) -> dict[str, Any]:
+    """All figures; each measurement runs about so many seconds. `show` is called with how many turns are done."""
+    plus, paper = PlusConfig(memory=False), PaperConfig(memory=False)
     runs: dict[str, Callable[[float], float]] = {
-        "PPO, plus": partial(_ours, plus, PPOSettings(admit=0.0)),
+        "PPO, plus": partial(_ours, plus, PPOSettings(curriculum_threshold=0.0)),
         "A2C, plus, 4,096 worlds": partial(_ours, plus, MANY),
         "A2C, plus, 4,096 worlds, --blocks 1": partial(_ours, replace(plus, blocks=1), MANY),
         "A2C, paper, 64 worlds (the paper's)": partial(_ours, paper, A2CSettings()),
@@ -63,19 +75,22 @@ def _speed(run: Callable[[], int], seconds: float, agree: Agree = alone) -> floa
     return steps / (time.perf_counter() - begin)
 
 
-def _ours(config: ExecutorConfig, settings: PPOSettings | A2CSettings, seconds: float) -> float:
+def _ours(config: ModelConfig, settings: PPOSettings | A2CSettings, seconds: float) -> float:
     speed: float = launch(partial(_learn, config=config, settings=settings, seconds=seconds), PROCESSES)
     return speed
 
 
-def _learn(fabric: Any, config: ExecutorConfig, settings: PPOSettings | A2CSettings, seconds: float) -> float:
-    """What each process does."""
+def _learn(fabric: Any, config: ModelConfig, settings: PPOSettings | A2CSettings, seconds: float) -> float:
+    """The work of each process."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     share = (fabric.global_rank, fabric.world_size)
     agree = partial(fabric.all_reduce, reduce_op="mean") if fabric.world_size > 1 else alone
-    kind: Any = PPOTraining if isinstance(settings, PPOSettings) else A2CTraining
-    training = kind(build(config), load_split("train"), settings, 0, share, agree)
+    name, task = ("plus" if isinstance(config, PlusConfig) else "paper"), Minecraft()
+    model = build_model(name, config, task.sizes(), replace(Minecraft.reader, names=name == "plus"))
+    worlds = task.worlds(load_split("train"), settings.num_envs // share[1], variants=settings.variants)
+    kind: Any = PPO if isinstance(settings, PPOSettings) else A2C
+    training = kind(model, worlds, settings, 0, share, agree)
 
     def run() -> int:
         training.step()
@@ -87,7 +102,7 @@ def _learn(fabric: Any, config: ExecutorConfig, settings: PPOSettings | A2CSetti
 def _peer(worlds: int) -> Callable[[float], float] | None:
     try:
         import gymnasium
-        from stable_baselines3 import A2C
+        import stable_baselines3
         from stable_baselines3.common.env_util import make_vec_env
 
         from program_guided.tasks.minecraft.registration import MINECRAFT, register
@@ -96,8 +111,8 @@ def _peer(worlds: int) -> Callable[[float], float] | None:
     register()
     settings = A2CSettings()
     made = make_vec_env(lambda: gymnasium.make(MINECRAFT), n_envs=worlds, seed=0)
-    model = A2C("MultiInputPolicy", made, n_steps=settings.horizon, seed=0, device="cpu")
-    steps = 10 * worlds * settings.horizon
+    model = stable_baselines3.A2C("MultiInputPolicy", made, n_steps=settings.num_steps, seed=0, device="cpu")
+    steps = 10 * worlds * settings.num_steps
 
     def run() -> int:
         model.learn(steps, reset_num_timesteps=False)

@@ -1,0 +1,44 @@
+"""`proto bench visual`: reasoning about pictures (`visual.py`), and indexing questions (`indexing.py`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.timing import Timed, Watch, check_counts
+from program_guided.output import OptionalPath
+
+__all__ = ["Options", "print_figures"]
+
+
+@dataclass(frozen=True)
+class Options(Timed):
+    """Options of the measurement."""
+
+    seconds: float = 3.0
+    """Seconds that each measurement runs; at least three times through the test split."""
+    data: OptionalPath = None
+    """Folder with an index and features; left out, the embedded world, made in out/visual at need."""
+    checkpoint: OptionalPath = None
+    """The executor of the programs; left out, the one that ships."""
+    questions: int = 1_000_000
+    """Questions that are written to be indexed, in a temporary folder; a million take 2 GB of it."""
+
+    def measure(self, show: Watch) -> dict[str, Any]:
+        """All figures."""
+        self.check()
+        check_counts(questions=self.questions)
+        from benchmarks import indexing, visual
+        from program_guided.tasks.visual.commands.dataset import PROCESSES
+        from program_guided.tasks.visual.embedded.folders import ready_world
+
+        figures = visual.measure(self.seconds, self.data or ready_world(), self.checkpoint or "visual", show)
+        figures["index"] = indexing.measure(self.questions, PROCESSES, self.seconds, show)
+        return figures
+
+
+def print_figures(figures: dict[str, Any]) -> None:
+    """Tables for a person."""
+    from benchmarks import visual
+
+    visual.print_figures(figures)
