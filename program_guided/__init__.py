@@ -1,9 +1,11 @@
-"""program_guided: programs carried out by a learned executor.
+"""program_guided: programs executed by a learned executor.
 
     import gymnasium, program_guided
     environment = gymnasium.make("ProgramGuided/Minecraft-v0")
     executor = program_guided.load("minecraft")
-    reasoner = program_guided.load("out/visual-dense-plus-0")
+    executor = program_guided.load("out/lists-dense-plus-0", task="lists.py")
+
+    from program_guided import Objects, Task, operation, readers      # a task of one's own: docs/your_task.md
 
 Importing this registers the environments and nothing more; the rest is imported where it is used.
 """
@@ -11,29 +13,63 @@ Importing this registers the environments and nothing more; the rest is imported
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from program_guided.version import VERSION
 
 if TYPE_CHECKING:
-    from program_guided.learning.agent import ExecutorAgent
-    from program_guided.learning.reasoner import Reasoner
+    from program_guided.learning.results import ResultType
+    from program_guided.models import readers
+    from program_guided.tasks.signatures import Answer, Objects, Range, behaviour, condition, operation
+    from program_guided.tasks.task import Task
+    from program_guided.tasks.world_task import Failed, WorldTask
 
-__all__ = ["__version__", "load"]
+__all__ = [
+    "Answer",
+    "Failed",
+    "Objects",
+    "Range",
+    "ResultType",
+    "Task",
+    "WorldTask",
+    "__version__",
+    "behaviour",
+    "condition",
+    "load",
+    "operation",
+    "readers",
+]
 
-__version__ = "0.1.0"
+__version__ = VERSION
+
+_WHERE = {
+    "ResultType": "program_guided.learning.results",
+    "readers": "program_guided.models",
+    **dict.fromkeys(
+        ("Answer", "Objects", "Range", "behaviour", "condition", "operation"), "program_guided.tasks.signatures"
+    ),
+    "Task": "program_guided.tasks.task",
+    **dict.fromkeys(("Failed", "WorldTask"), "program_guided.tasks.world_task"),
+}
 
 
-def load(name: str | Path = "minecraft") -> ExecutorAgent | Reasoner:
-    """A trained executor: one that ships, by its name, or one from a folder that `proto train` wrote."""
-    from program_guided.learning.checkpoint import domain_of
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'program_guided' has no attribute {name!r}")
+    module = import_module(_WHERE[name])
+    return import_module(f"{_WHERE[name]}.{name}") if name == "readers" else getattr(module, name)
 
-    if domain_of(name) == "visual":
-        from program_guided.learning.reasoner import Reasoner
 
-        return Reasoner.from_pretrained(name)
-    from program_guided.learning.agent import ExecutorAgent
+def load(name: str | Path = "minecraft", task: str | None = None) -> Any:
+    """A trained executor: one that ships, by its name, or one from a folder that `proto train` wrote.
 
-    return ExecutorAgent.from_pretrained(name)
+    `task` names the task of a checkpoint that was trained with a file of one's own, as path.py or module:Class.
+    """
+    from program_guided.tasks.executor import load_executor
+
+    return load_executor(name, task)
 
 
 # The command line needs no registry, and starts faster without.

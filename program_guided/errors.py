@@ -1,4 +1,4 @@
-"""Every error a user of program_guided can meet.
+"""All errors that program_guided raises for users.
 
     ProgramGuidedError
     ├── ProgramError      a program's text is wrong (carries every problem found)
@@ -16,15 +16,13 @@ from dataclasses import dataclass
 __all__ = ["DataError", "Problem", "ProgramError", "ProgramGuidedError", "WorldError", "quote"]
 
 SHOWN_WIDTH = 100
-"""A longer source line is shown cut to this many characters around the caret."""
-
-
-LONGEST_QUOTE = 40
+"""Maximum number of characters of a source line that are shown, around the caret."""
+MAX_QUOTE_LENGTH = 40
 
 
 def quote(text: str) -> str:
-    """A user's own words in a message: in quotes, cut if long, and nothing a terminal could act upon."""
-    cut = text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1] + "…"
+    """Quote a user's text in a message: cut if long, and without control characters."""
+    cut = text if len(text) <= MAX_QUOTE_LENGTH else text[: MAX_QUOTE_LENGTH - 1] + "…"
     return "'" + "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut) + "'"
 
 
@@ -33,11 +31,11 @@ class ProgramGuidedError(Exception):
 
 
 class WorldError(ProgramGuidedError):
-    """A world was asked for that cannot be made."""
+    """A requested world cannot be made."""
 
 
 class DataError(ProgramGuidedError):
-    """A file does not hold what it should."""
+    """A file or an option does not hold what it should."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +43,16 @@ class Problem:
     """One mistake in a program: where it is, what is wrong, what was expected."""
 
     line: int
-    """From 1; 0 for a problem of the program as a whole."""
+    """Number of the line from 1; 0 for a problem of the program as a whole."""
     column: int
-    """From 1, in characters."""
+    """Position in the line from 1, in characters."""
     width: int
-    """How many characters the caret underlines."""
+    """Number of characters to underline."""
     message: str
     expected: str = ""
 
     def render(self, source: str, lines: Sequence[str]) -> str:
-        """The message, the line of source it speaks of, and a caret under the place."""
+        """The message, the line of source, and carets under the place."""
         if not 1 <= self.line <= len(lines):
             return f"{source}: error: {self.message}" + (f"\n  {self.expected}" if self.expected else "")
         shown, caret = _window(lines[self.line - 1], self.column - 1, max(1, self.width))
@@ -77,7 +75,7 @@ class ProgramError(ProgramGuidedError):
 
 
 def _printable(line: str) -> str:
-    """One column a character, so that the caret stands under what it means."""
+    """A line with one column for each character, so that the caret is at the right place."""
     return "".join(character if character.isprintable() else " " for character in line)
 
 

@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written under another name, then renamed."""
+"""Atomic writing of files: written under a temporary name, then renamed."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ __all__ = [
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """A reader sees the old file or the new one, never a part."""
+    """Write a file so that a reader finds the old one or the new one, never a part."""
     with renamed(path) as temporary, temporary.open("wb") as file:
         file.write(data)
         file.flush()
-        os.fsync(file.fileno())  # so that it is whole after a power cut too
+        os.fsync(file.fileno())  # complete after a power cut too
 
 
 @contextmanager
 def renamed(path: Path) -> Iterator[Path]:
-    """Another name to write under; what was written there has its own name only when it is whole."""
+    """A temporary name to write under; the file is renamed to `path` when it is complete."""
     make_folder_of(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -53,13 +53,13 @@ def renamed(path: Path) -> Iterator[Path]:
 
 
 def sweep(folder: Path, name: str = "*") -> None:
-    """Take away what `renamed` left behind when it was killed."""
+    """Remove temporary files that `renamed` left behind when it was killed."""
     for stale in folder.glob(f".{name}.*.tmp"):
         stale.unlink(missing_ok=True)
 
 
 def unfinished(folder: Path, plan: Any) -> Path:
-    """A folder for the pieces of long work; emptied unless what is there was begun with the same plan."""
+    """A folder for the pieces of a long computation; emptied unless they were computed for the same plan."""
     path = folder / "plan.json"
     try:
         begun = read_json(path)
@@ -72,17 +72,17 @@ def unfinished(folder: Path, plan: Any) -> Path:
 
 
 def write_arrays(path: Path, about: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Arrays, and what is to be said of them, in one file (npz)."""
+    """Write arrays, and JSON metadata about them, to one file (npz)."""
     import numpy as np
 
     data = io.BytesIO()
-    said = np.frombuffer(json.dumps(about).encode("ascii"), np.uint8)
-    np.savez(data, allow_pickle=False, about=said, **arrays)
+    metadata = np.frombuffer(json.dumps(about).encode("ascii"), np.uint8)
+    np.savez(data, allow_pickle=False, about=metadata, **arrays)
     write_atomically(path, data.getvalue())
 
 
 def read_arrays(path: Path, only: str | None = None) -> tuple[Any, dict[str, NDArray[Any]]] | None:
-    """What `write_arrays` wrote, all arrays or one; None if there is nothing, or nothing whole."""
+    """Metadata and arrays (or one of them) of a file of `write_arrays`; None if it is missing or incomplete."""
     import numpy as np
 
     try:
@@ -94,7 +94,7 @@ def read_arrays(path: Path, only: str | None = None) -> tuple[Any, dict[str, NDA
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds."""
+    """Read a JSON file."""
     try:
         return json.loads(path.read_bytes())
     except OSError as error:

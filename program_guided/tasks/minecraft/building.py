@@ -1,7 +1,7 @@
-"""How the splits are made: sampled, tried by the planner, balanced, and never the same program twice.
+"""Building of the splits: programs are sampled, solved by the planner, balanced, and unique.
 
-Balanced means that looking is needed: a candidate is left out if it would push a kind of condition further from being
-true half of the time. Everything is drawn from fixed seeds, so that the files come out byte for byte the same.
+Balanced means that answers cannot be guessed: a candidate is rejected if it would move the share of true answers of a
+kind of condition further from a half. All random draws have fixed seeds, so that the files are reproduced byte by byte.
 """
 
 from __future__ import annotations
@@ -16,27 +16,29 @@ import numpy as np
 from program_guided.errors import DataError
 from program_guided.language.printer import count_control, count_tokens
 from program_guided.language.sampler import Shape, between, sample_program
-from program_guided.tasks.minecraft.agents import PlannerAgent, condition_key, pointed, rollout
-from program_guided.tasks.minecraft.batch import DEFAULT_SIDES, Batch, Entry
+from program_guided.learning.worlds import pointed_rows
+from program_guided.tasks.minecraft.agents import PlannerAgent, condition_key, rollout
 from program_guided.tasks.minecraft.domain import DOMAIN
-from program_guided.tasks.minecraft.rules import Action, Operation, Outcome
+from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.sampler import SHAPES, MinecraftVocabulary
 from program_guided.tasks.minecraft.splits import SIZES
+from program_guided.tasks.minecraft.world.batch import DEFAULT_SIDES, Batch
+from program_guided.tasks.minecraft.world.rules import Action, Operation, Outcome
 
 __all__ = ["Conditions", "build_splits", "condition_traces", "programs_of_length"]
 
 CHUNK = 500
 SHORTEST, LONGEST = 40, 400
-"""Tokens of programs of a given length."""
+"""Bounds of the tokens of `programs_of_length`."""
 SHORTEST_PLAN = 3
-LONGEST_TRAIN, MOST_TRAIN_CONTROL = 80, 4
+LONGEST_TRAIN, MAX_TRAIN_CONTROL = 80, 4
 TWICE_TRAIN = (80, 120)
 """Tokens of test-complex; train's programs have 50 on average."""
 FROM_HALF = 0.12
-"""How far from a half the share of true answers may drift before candidates are refused."""
+"""Distance of the share of true answers from a half above which candidates are rejected."""
 
 Conditions = list[tuple[tuple[int, ...], bool]]
-"""Conditions as an execution met them: their words, and whether they held."""
+"""Conditions in the order of an execution: their words, and True if they held."""
 
 
 @dataclass
@@ -63,12 +65,12 @@ class Balance:
     def _distance(
         true: Counter[tuple[object, ...]], total: Counter[tuple[object, ...]], kind: tuple[object, ...]
     ) -> float:
-        """From a half, with a few imagined answers of each so that the first ones do not decide."""
+        """Distance of the share of true answers from a half, with pseudocounts."""
         return abs((true[kind] + 5) / (total[kind] + 10) - 0.5)
 
 
 def build_splits(progress: Callable[[str, int], None] = lambda name, done: None) -> dict[str, Sequence[Entry]]:
-    """All splits, in the order of `SIZES`; `progress` hears how many entries a split has."""
+    """All splits, in the order of `SIZES`; `progress` is called with a split and its number of entries."""
     taken: set[str] = set()
     splits: dict[str, Sequence[Entry]] = {}
     for name, size in SIZES.items():
@@ -87,7 +89,7 @@ def build_splits(progress: Callable[[str, int], None] = lambda name, done: None)
 
 
 def programs_of_length(tokens: int, count: int) -> tuple[Entry, ...]:
-    """So many programs of about this many tokens (5 % more or less), the same every time."""
+    """`count` programs of about `tokens` tokens (5 % more or less), the same on every call."""
     if not SHORTEST <= tokens <= LONGEST:
         raise DataError(f"programs of {tokens} tokens: from {SHORTEST} to {LONGEST} can be made")
     random = Random(f"program_guided minecraft {DOMAIN.version} {tokens} tokens")
@@ -104,12 +106,12 @@ def programs_of_length(tokens: int, count: int) -> tuple[Entry, ...]:
 
 
 def condition_traces(entries: Sequence[Entry]) -> tuple[list[Conditions], np.ndarray]:
-    """The conditions that the planner meets in every entry, and its steps."""
+    """The conditions that the planner encounters in every entry, and its steps."""
     traces: list[Conditions] = [[] for _ in entries]
 
     def watch(batch: Batch, actions: np.ndarray) -> None:
-        asked = (batch.programs.operation[pointed(batch)] >= Operation.AGENT) & (batch.outcome == Outcome.RUNNING)
-        for world in np.flatnonzero(asked):
+        at_condition = batch.programs.operation[pointed_rows(batch)] >= Operation.AGENT
+        for world in np.flatnonzero(at_condition & (batch.outcome == Outcome.RUNNING)):
             traces[world].append((condition_key(batch, world), bool(actions[world] == Action.TRUE)))
 
     return traces, rollout(entries, PlannerAgent(), watch=watch).steps
@@ -128,16 +130,16 @@ def _candidates(name: str) -> Iterator[tuple[Entry, Conditions]]:
 
 
 def _sample(name: str, random: Random) -> Entry | None:
-    """A program of the split's kind, or None if the one drawn is not."""
+    """A sampled program, or None if it does not fit the split."""
     vocabulary = MinecraftVocabulary(between(random, *DEFAULT_SIDES))
     program = sample_program(vocabulary, SHAPES[name], random)
     seed = between(random, 0, 2**31 - 1)
     tokens, control = count_tokens(program, DOMAIN), count_control(program.body)
     fits = {
-        "train": tokens <= LONGEST_TRAIN and control <= MOST_TRAIN_CONTROL,
-        "test": tokens <= LONGEST_TRAIN and control <= MOST_TRAIN_CONTROL,
+        "train": tokens <= LONGEST_TRAIN and control <= MAX_TRAIN_CONTROL,
+        "test": tokens <= LONGEST_TRAIN and control <= MAX_TRAIN_CONTROL,
         "longer": tokens > LONGEST_TRAIN,
-        "complex": control > MOST_TRAIN_CONTROL,
+        "complex": control > MAX_TRAIN_CONTROL,
         "test-complex": TWICE_TRAIN[0] <= tokens <= TWICE_TRAIN[1],
     }
     return Entry(program, seed) if fits[name] else None

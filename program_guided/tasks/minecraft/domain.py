@@ -1,7 +1,7 @@
-"""The language of the 2D Minecraft world: what a program may name, as tables.
+"""The language of the 2D Minecraft world, as tables.
 
-Departures from the paper (Table "program_minecraft"): `silver` is a full item, and shapes and items can be
-mined, placed and sold alike. `loop` and `elif` are PGA's.
+Departures from the paper (Table "program_minecraft"): `silver` is a full item, and shapes can be mined,
+placed and sold like items. `loop` and `elif` are PGA's.
 
     mine(gold)    goto(4, 2)    place(iron, 1, 1)    build_bridge()    sell(gold)
     agent[iron] < 3             env[gold] > 0        is_there[river]
@@ -9,7 +9,7 @@ mined, placed and sold alike. `loop` and `elif` are PGA's.
 
 from __future__ import annotations
 
-from program_guided.language.domain import Choice, Domain, Number, Operation
+from program_guided.language.domain import ACTION, Choice, Domain, Number, Operation
 
 __all__ = [
     "ACTIONS",
@@ -24,17 +24,17 @@ __all__ = [
 ]
 
 OBJECTS = ("gold", "wood", "iron", "silver", "triangle", "circle", "rectangle")
-"""What can be carried; their order is the inventory's."""
+"""Objects that can be carried, in the order of the inventory."""
 TERRAIN = ("flat", "wall", "river", "bridge", "merchant")
 THINGS = TERRAIN + OBJECTS
 KINDS = ("outside", *THINGS)
-"""What a cell of the map can be; its index is the cell's value. `outside` is padding."""
+"""Kinds of cells; the index of a kind is the cell's value. `outside` is padding."""
 COMPARATORS = (">", ">=", "==", "<", "<=")
 ACTIONS = ("up", "down", "left", "right", "mine", "build", "place", "sell", "true", "false")
 
 SMALLEST_SIDE = 5
 LARGEST_SIDE = 12
-"""The paper's worlds go to 8; larger ones are for measuring how an executor generalises."""
+"""The paper's worlds go to 8; larger ones measure generalisation."""
 LARGEST_COUNT = 99
 
 _OBJECT = Choice("object", OBJECTS)
@@ -47,15 +47,15 @@ DOMAIN = Domain(
     name="minecraft",
     version=1,
     operations=(
-        Operation("mine", (_OBJECT,), output="Action"),
-        Operation("goto", (_X, _Y), output="Action"),
-        Operation("place", (_OBJECT, _X, _Y), output="Action"),
-        Operation("build_bridge", output="Action"),
-        Operation("sell", (_OBJECT,), output="Action"),
+        Operation("mine", (_OBJECT,), output=ACTION),
+        Operation("goto", (_X, _Y), output=ACTION),
+        Operation("place", (_OBJECT, _X, _Y), output=ACTION),
+        Operation("build_bridge", output=ACTION),
+        Operation("sell", (_OBJECT,), output=ACTION),
         Operation("agent", _COUNT, lookup=True),
         Operation("env", _COUNT, lookup=True),
         Operation("is_there", (_THING,), lookup=True),
     ),
-    control=True,
+    sequential=True,
     header="run",
 )

@@ -4,10 +4,10 @@
     gymnasium.make_vec("ProgramGuided/Minecraft-v0", num_envs=1024)
 
 ## Mission
-Carry out the program, routine by routine; it is part of the observation.
+Execute the program, routine by routine; it is part of the observation.
 ## Actions
-up, down, left, right, mine, build, place, sell, true, false. `info["action_mask"]` says which have a meaning at the
-pointed routine: the first eight at a behaviour, the last two at a condition. The others only let time pass.
+up, down, left, right, mine, build, place, sell, true, false. `info["action_mask"]` marks those that have a meaning at
+the pointed routine: the first eight at a behaviour, the last two at a condition. The others only let time pass.
 ## Observation
 `observation.py` has the table.
 ## Reward
@@ -34,19 +34,20 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from program_guided.errors import WorldError
-from program_guided.tasks.minecraft.batch import DEFAULT_SIDES, MOST_ROUTINES, Batch, Entry
 from program_guided.tasks.minecraft.domain import ACTIONS
+from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.observation import observation_space, observe
 from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
-from program_guided.tasks.minecraft.rules import TIME_LIMIT, Outcome
 from program_guided.tasks.minecraft.scenario import Scenario, read_scenario, whole_number
 from program_guided.tasks.minecraft.snapshots import snapshot
 from program_guided.tasks.minecraft.splits import load_split, split_name
+from program_guided.tasks.minecraft.world.batch import DEFAULT_SIDES, MAX_ROUTINES, Batch
+from program_guided.tasks.minecraft.world.rules import TIME_LIMIT, Outcome
 
-__all__ = ["WORLDS_A_PROGRAM", "MinecraftEnv", "MinecraftVectorEnv"]
+__all__ = ["WORLDS_PER_PROGRAM", "MinecraftEnv", "MinecraftVectorEnv"]
 
-WORLDS_A_PROGRAM = 64
-"""How many different worlds the programs of a split are met in while training."""
+WORLDS_PER_PROGRAM = 64
+"""Number of worlds of each program of a split in training."""
 
 Observation = dict[str, NDArray[Any]]
 _LARGEST_SEED = 2**31 - 1
@@ -59,7 +60,7 @@ def _read_options(options: Any) -> dict[str, Any]:
 
 
 class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
-    """One world. The module's text describes it."""
+    """One world; see the module's documentation."""
 
     metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 4}  # noqa: RUF012  # Gymnasium's own form
 
@@ -68,17 +69,17 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
         split: str = "train",
         *,
         program: str | None = None,
-        variants: int = WORLDS_A_PROGRAM,
+        variants: int = WORLDS_PER_PROGRAM,
         sides: tuple[int, int] = DEFAULT_SIDES,
         time_limit: int = TIME_LIMIT,
-        most_routines: int = MOST_ROUTINES,
+        max_routines: int = MAX_ROUTINES,
         render_mode: str | None = None,
     ) -> None:
         self._settings = {
             "variants": variants,
             "sides": sides,
             "time_limit": time_limit,
-            "most_routines": most_routines,
+            "max_routines": max_routines,
         }
         self._default = {"split": split_name(split)} if program is None else {"program": program}
         if render_mode not in (None, *self.metadata["render_modes"]):
@@ -87,7 +88,7 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
         self._batch_of: tuple[Entry, ...] = ()
         self._begun = False
         self.render_mode = render_mode
-        self.observation_space: gymnasium.spaces.Dict = observation_space(sides[1], most_routines)  # type: ignore[assignment]
+        self.observation_space: gymnasium.spaces.Dict = observation_space(sides[1], max_routines)  # type: ignore[assignment]
         self.action_space = gymnasium.spaces.Discrete(len(ACTIONS))
         self._last_action = ""
 
@@ -101,7 +102,7 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begin an episode; `options` ask for a certain program or world."""
+        """Begin an episode; `options` specify a program or world."""
         super().reset(seed=seed)
         world_seed = int(self.np_random.integers(_LARGEST_SEED))
         given = _read_options(options)
@@ -117,7 +118,7 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
         return self._observe(), self._info() | {"program": self._entry().text}
 
     def _batch_for(self, entries: tuple[Entry, ...], require_worlds: bool) -> Batch:
-        """The same worlds as before as long as the programs are the same."""
+        """A batch of these programs; the existing one if they have not changed."""
         if self._batch is None or self._batch_of is not entries:
             self._batch = Batch(entries, 1, require_worlds=require_worlds, **self._settings)  # type: ignore[arg-type]
             self._batch_of = entries
@@ -140,7 +141,7 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
         return self._observe(), reward, bool(batch.terminated[0]), bool(batch.truncated[0]), self._info()
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """The mask, where sb3-contrib's MaskablePPO looks for it."""
+        """The action mask, in the form that sb3-contrib's MaskablePPO needs."""
         return self.batch.view.mask[0].copy()
 
     def snapshot(self) -> Snapshot:
@@ -171,8 +172,8 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
 
 
 class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
-    """Many worlds in one batch of arrays. The module's text describes them; `copy=False` hands out the batch's own
-    arrays, which the next step overwrites."""
+    """Many worlds in one batch of arrays; see the module's documentation. `copy=False` returns the batch's own arrays,
+    which the next step overwrites."""
 
     def __init__(
         self,
@@ -180,10 +181,10 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         split: str = "train",
         *,
         program: str | None = None,
-        variants: int = WORLDS_A_PROGRAM,
+        variants: int = WORLDS_PER_PROGRAM,
         sides: tuple[int, int] = DEFAULT_SIDES,
         time_limit: int = TIME_LIMIT,
-        most_routines: int = MOST_ROUTINES,
+        max_routines: int = MAX_ROUTINES,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         copy: bool = True,
         render_mode: str | None = None,
@@ -193,7 +194,7 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         self.num_envs, self.copy, self.render_mode = num_envs, copy, render_mode
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": ["rgb_array"], "render_fps": 4}
-        self.single_observation_space = observation_space(sides[1], most_routines)
+        self.single_observation_space = observation_space(sides[1], max_routines)
         self.single_action_space = gymnasium.spaces.Discrete(len(ACTIONS))
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -205,7 +206,7 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
             "variants": variants,
             "sides": sides,
             "time_limit": time_limit,
-            "most_routines": most_routines,
+            "max_routines": max_routines,
         }
         self.batch = Batch(entries, num_envs, **self._settings)  # type: ignore[arg-type]
         self._everywhere = np.ones(num_envs, np.bool_)
@@ -214,7 +215,7 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begin an episode in every world (or where `options["reset_mask"]` says)."""
+        """Begin an episode in every world, or in those of `options["reset_mask"]`."""
         if isinstance(seed, list):
             if len(seed) != self.num_envs or not all(isinstance(one, int) and one >= 0 for one in seed):
                 raise WorldError(f"seed: {seed!r} is neither a seed nor {self.num_envs} of them")
@@ -236,13 +237,13 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         return mask
 
     def _arrange(self, options: dict[str, Any], where: NDArray[np.bool_]) -> None:
-        """Set up worlds as asked; `index` may be one number or one for each world."""
+        """Set up worlds by the options; `index` may be one number or one for each world."""
         indices = self._indices(options)
         scenario = read_scenario(options, int(self.np_random.integers(_LARGEST_SEED)) if options else 0)
         entries = scenario.entries if scenario.entries is not None else self._own_entries
-        for asked in [scenario.index] if indices is None else indices:
-            if asked is not None and not 0 <= asked < len(entries):
-                raise WorldError(f"index {asked}: there are {len(entries)} programs, from 0 to {len(entries) - 1}")
+        for index in [scenario.index] if indices is None else indices:
+            if index is not None and not 0 <= index < len(entries):
+                raise WorldError(f"index {index}: there are {len(entries)} programs, from 0 to {len(entries) - 1}")
         if entries is not self._entries:
             if not where.all():
                 raise WorldError("reset_mask: other programs can only be given to all worlds at once")
@@ -259,7 +260,7 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         self._scenario = scenario if scenario.cells is not None and scenario.index is not None else None
 
     def _restart(self, over: NDArray[np.bool_]) -> None:
-        """Begin new episodes: in the map that was given with the program, if one was, else in a world that is drawn."""
+        """Begin new episodes: on the map that was given with the program, if any, else in sampled worlds."""
         if self._scenario is None:
             self.batch.reset(over)
         else:
@@ -267,7 +268,7 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
                 self._scenario.put(self.batch, int(world))
 
     def _indices(self, options: dict[str, Any]) -> list[int] | None:
-        """An index for each world, taken out of the options; None where there is not one for each."""
+        """The list of indices in the options, one for each world; None if there is no list."""
         given = options.get("index")
         if not isinstance(given, list | tuple | np.ndarray):
             return None
@@ -280,7 +281,7 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
     def step(
         self, actions: NDArray[np.int64]
     ) -> tuple[Observation, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """One time step of every world; worlds that are over begin anew as `autoreset_mode` says."""
+        """One time step of every world; worlds that are over are reset according to `autoreset_mode`."""
         batch, chosen = self.batch, self._read_actions(actions)
         if self.autoreset_mode == AutoresetMode.NEXT_STEP:
             before = batch.outcome != Outcome.RUNNING
@@ -305,15 +306,15 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
             raise WorldError("call reset() first")
         given = np.asarray(actions)
         if given.shape != (self.num_envs,) or not np.issubdtype(given.dtype, np.integer):
-            told = f"actions of shape {given.shape} and type {given.dtype}"
-            raise WorldError(f"{told}: one whole number for each of {self.num_envs} worlds is needed")
+            found = f"actions of shape {given.shape} and type {given.dtype}"
+            raise WorldError(f"{found}: one whole number for each of {self.num_envs} worlds is needed")
         chosen = np.ascontiguousarray(given, np.int64)
         if chosen.min() < 0 or chosen.max() >= len(ACTIONS):
             raise WorldError(f"an action is a number from 0 to {len(ACTIONS) - 1}")
         return chosen
 
     def _final(self, over: NDArray[np.bool_]) -> NDArray[Any]:
-        """The last observation of the worlds that are over, which a new episode would overwrite."""
+        """Copies of the last observations of the worlds that are over, which a new episode overwrites."""
         observation, final = observe(self.batch), np.full(self.num_envs, None)
         for world in np.flatnonzero(over):
             final[world] = {key: value[world].copy() for key, value in observation.items()}
@@ -332,7 +333,7 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         return {key: value.copy() for key, value in observation.items()} if self.copy else observation
 
     def _information(self, name: str, values: Any, where: NDArray[np.bool_] | None = None) -> dict[str, Any]:
-        """One entry of Gymnasium's vector infos: the values, and in which worlds they mean something."""
+        """One entry of Gymnasium's vector infos: the values, and the mask of worlds in which they are valid."""
         return {name: values, f"_{name}": self._everywhere if where is None else where}
 
     def _infos(self, where: NDArray[np.bool_] | None = None, copy: bool | None = None) -> dict[str, Any]:

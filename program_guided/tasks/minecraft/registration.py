@@ -1,4 +1,4 @@
-"""Tells Gymnasium the environments' names, without importing them."""
+"""Registers the environments with Gymnasium, without importing them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MODULE = "program_guided.tasks.minecraft.environment"
 
 
 def register() -> None:
-    """Make `gymnasium.make` and `gymnasium.make_vec` know the world; twice is once."""
+    """Register the world for `gymnasium.make` and `gymnasium.make_vec`; idempotent."""
     if MINECRAFT not in gymnasium.registry:
         gymnasium.register(
             id=MINECRAFT,

@@ -1,4 +1,4 @@
-"""Single routines, as a person names them: which programs contain one, to train without it and to measure on it.
+"""Single routines named by a user: select the programs that contain one, to train without it and to evaluate on it.
 
 removed = read_routine("mine(gold)")       # or is_there[river], agent[silver] (any comparison), build_bridge()
 [entry for entry in entries if removed.in_program(entry.program)]
@@ -15,31 +15,32 @@ from numpy.typing import NDArray
 from program_guided.errors import DataError
 from program_guided.language.domain import Mismatch, unknown
 from program_guided.language.syntax import Call, Program, Word, calls
-from program_guided.tasks.minecraft.agents import PlannerAgent, RandomAgent, pointed
-from program_guided.tasks.minecraft.batch import Batch
+from program_guided.learning.worlds import pointed_rows
+from program_guided.tasks.minecraft.agents import PlannerAgent, RandomAgent
 from program_guided.tasks.minecraft.domain import DOMAIN
+from program_guided.tasks.minecraft.world.batch import Batch
 
 __all__ = ["IgnorantPlanner", "Routine", "read_routine"]
 
 
 @dataclass(frozen=True)
 class Routine:
-    """An operation and its first words; whatever follows them is left open."""
+    """An operation and its first words; further words are arbitrary."""
 
     operation: str
     words: tuple[Word, ...]
 
     def is_call(self, call: Call) -> bool:
-        """Whether a call is one of this routine."""
+        """True if a call is one of this routine."""
         return call.operation == self.operation and call.words[: len(self.words)] == self.words
 
     def in_program(self, program: Program) -> bool:
-        """Whether a program contains it."""
+        """True if a program contains it."""
         return any(self.is_call(call) for call in calls(program.body))
 
 
 def read_routine(text: str) -> Routine:
-    """One clear error for a text that names no routine."""
+    """Read a routine; `DataError` for a text that names none."""
     found = re.fullmatch(r"\s*(\w+)\s*[\[(](.*)[\])]\s*", text)
     if not found:
         raise DataError(f"{text!r} is no routine; write one like mine(gold), is_there[river] or agent[silver]")
@@ -58,12 +59,12 @@ def read_routine(text: str) -> Routine:
 
 
 class IgnorantPlanner:
-    """The planner as someone who has never met a routine would have written it: there, it does anything allowed."""
+    """The planner, without knowledge of one routine: there, it takes a random allowed action."""
 
     def __init__(self, unseen: Routine, seed: int = 0) -> None:
         self._unseen, self._planner, self._random = unseen, PlannerAgent(), RandomAgent(seed)
 
     def act(self, batch: Batch) -> NDArray[np.int64]:
         rows = [self._unseen.is_call(call) for table in batch.tables for call in table.calls]
-        unseen = np.array(rows)[pointed(batch)]
+        unseen = np.array(rows)[pointed_rows(batch)]
         return np.where(unseen, self._random.act(batch), self._planner.act(batch))

@@ -1,7 +1,7 @@
-"""Programs that make sense in the world, and the shapes of the splits.
+"""The distribution of programs of the world, and the shapes of the splits.
 
-Left out of sampling (not of the language): conditions that are the same in every world (`is_there[merchant]`,
-`is_there[flat]`, `agent[river]`), counts of flat ground and of river cells, which nobody would count.
+Excluded from sampling (not from the language): conditions that are the same in every world (`is_there[merchant]`,
+`is_there[flat]`, `agent[river]`), and counts of flat and of river cells.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from random import Random
 
 from program_guided.language.sampler import Shape, between, pick
 from program_guided.language.syntax import Call
-from program_guided.tasks.minecraft.domain import COMPARATORS, OBJECTS
-from program_guided.tasks.minecraft.rules import MERCHANTS
+from program_guided.tasks.minecraft.domain import COMPARATORS, DOMAIN, OBJECTS
+from program_guided.tasks.minecraft.world.rules import MERCHANTS
 
 __all__ = ["SHAPES", "MinecraftVocabulary"]
 
 BEHAVIOURS = ("mine", "mine", "mine", "goto", "goto", "place", "place", "sell", "sell", "build_bridge")
-"""Drawn alike; an operation's weight is how often it stands here."""
-SEEN_OR_NOT = (*OBJECTS, "river", "river", "river", "bridge", "bridge", "wall", "wall")
+"""Drawn uniformly; the weight of an operation is its number of occurrences here."""
+PRESENT_OR_NOT = (*OBJECTS, "river", "river", "river", "bridge", "bridge", "wall", "wall")
 COUNTED = (*OBJECTS, *OBJECTS, "merchant", "wall")
-MOST_COUNTED = 4
+MAX_COUNTED = 4
 
 SHAPES = {
     "train": Shape(routines=(2, 16), depth=2, control=0.6),
@@ -33,6 +33,8 @@ SHAPES = {
 class MinecraftVocabulary:
     """Draws calls; coordinates stay within `extent`."""
 
+    domain = DOMAIN
+
     def __init__(self, extent: int) -> None:
         self.extent = extent
 
@@ -43,9 +45,9 @@ class MinecraftVocabulary:
     def condition(self, random: Random) -> Call:
         operation = pick(random, ("is_there", "agent", "env"))
         if operation == "is_there":
-            return Call("is_there", (pick(random, SEEN_OR_NOT),))
+            return Call("is_there", (pick(random, PRESENT_OR_NOT),))
         thing = pick(random, OBJECTS if operation == "agent" else COUNTED)
-        low, high = MERCHANTS if thing == "merchant" else (0, MOST_COUNTED)
+        low, high = MERCHANTS if thing == "merchant" else (0, MAX_COUNTED)
         comparison = pick(random, COMPARATORS)
         return Call(operation, (thing, comparison, _undecided(random, comparison, low, high)))
 
@@ -55,7 +57,7 @@ class MinecraftVocabulary:
             return Call("is_there", (thing,)), Call("mine", (thing,))
         if way in (1, 2):
             comparison = pick(random, ("<", "<="))
-            number = between(random, 1, MOST_COUNTED - 1)
+            number = between(random, 1, MAX_COUNTED - 1)
             return Call("agent", (thing, comparison, number)), Call("mine", (thing,))
         comparison = pick(random, (">", ">="))
         number = between(random, 0, 2) + (comparison == ">=")

@@ -1,13 +1,13 @@
-"""A world that a person asks for: `reset(options={...})`, and `proto run --map FILE`.
+"""Worlds specified by a user: `reset(options={...})`, and `proto run --map FILE`.
 
-| option | what |
+| option | meaning |
 |---|---|
 | program | text of a program, or a `Program` |
-| split, index | an entry of a split (index: any if left out) |
-| variant | which of the program's worlds (0 if left out; needs `index` or `program`) |
+| split, index | an entry of a split (default index: drawn) |
+| variant | number of the program's world (default 0; needs `index` or `program`) |
 | map | rows of cells: names of `THINGS`, or a text of symbols, below |
-| agent | (x, y) from 1; where it was drawn if left out, or the first free cell of a given map |
-| inventory | {"wood": 2}; what is not named is 0 |
+| agent | (x, y) from 1; default: as sampled, or the first free cell of a given map |
+| inventory | {"wood": 2}; objects that are not named are 0 |
 
 Symbols of a map: `.` flat  `#` wall  `~` river  `=` bridge  `$` merchant  `g` gold  `w` wood  `i` iron  `s` silver
 `t` triangle  `c` circle  `r` rectangle. `@` is the agent, on flat ground.
@@ -23,33 +23,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from program_guided.errors import WorldError
-from program_guided.language.domain import unknown
+from program_guided.language.domain import Mismatch, unknown
 from program_guided.language.parser import parse
-from program_guided.language.printer import print_program
+from program_guided.language.printer import relined
 from program_guided.language.syntax import Program, calls
-from program_guided.language.table import compile_program
-from program_guided.tasks.minecraft.batch import DEFAULT_SIDES, MOST_ROUTINES, Batch, Entry
 from program_guided.tasks.minecraft.domain import DOMAIN, KINDS, LARGEST_SIDE, OBJECTS, SMALLEST_SIDE, THINGS
-from program_guided.tasks.minecraft.generator import recount
-from program_guided.tasks.minecraft.rules import WALKABLE, Cell
+from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.splits import load_split
-from program_guided.tasks.minecraft.state import Worlds
+from program_guided.tasks.minecraft.world.batch import DEFAULT_SIDES, MAX_ROUTINES, Batch
+from program_guided.tasks.minecraft.world.generator import recount
+from program_guided.tasks.minecraft.world.rules import WALKABLE, Cell
+from program_guided.tasks.minecraft.world.state import Worlds
 
 __all__ = ["SYMBOLS", "Scenario", "read_scenario", "whole_number", "world_of"]
 
 SYMBOLS = dict(zip(THINGS, ".#~=$gwistcr", strict=True))
 AGENT = "@"
-MOST_GIVEN = 99
+MAX_GIVEN = 99
 _BY_SYMBOL = {symbol: kind for kind, symbol in SYMBOLS.items()}
 _OPTIONS = ("program", "split", "index", "variant", "map", "agent", "inventory")
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Options that have been read and found right."""
+    """Validated options."""
 
     entries: tuple[Entry, ...] | None
-    """Programs to draw from, if others than before."""
+    """Programs to draw from; None for those of the environment."""
     index: int | None
     variant: int
     cells: NDArray[np.int8] | None
@@ -58,8 +58,8 @@ class Scenario:
     inventory: NDArray[np.int16] | None
 
     def put(self, batch: Batch, i: int) -> None:
-        """Set up world i of a batch; what the scenario does not say stays as it was drawn. Refused, it changes nothing
-        that a later step would trip over."""
+        """Set up world i of a batch; unspecified parts stay as sampled. After a `WorldError` the world remains in a
+        valid state."""
         worlds = batch.worlds
         if self.cells is not None:
             self._draw_map(worlds, i)
@@ -76,9 +76,11 @@ class Scenario:
 
     def _draw_map(self, worlds: Worlds, i: int) -> None:
         assert self.cells is not None
-        side, room = len(self.cells), worlds.cells.shape[1]
-        if side > room:
-            raise WorldError(f"the map's side is {side}, the environment's largest is {room}: give sides=(5, {side})")
+        side, largest = len(self.cells), worlds.cells.shape[1]
+        if side > largest:
+            raise WorldError(
+                f"the map's side is {side}, the environment's largest is {largest}: give sides=(5, {side})"
+            )
         free = np.argwhere(WALKABLE[self.cells])
         if len(free) == 0:
             raise WorldError("the map has no cell on which the agent can stand")
@@ -91,7 +93,7 @@ class Scenario:
 
 
 def read_scenario(options: Mapping[str, Any], seed: int) -> Scenario:
-    """Read options; `seed` is that of a given program's worlds. An option that is None counts as left out."""
+    """Read options; `seed` is that of a given program's worlds. An option that is None is ignored."""
     if not isinstance(options, Mapping):
         raise WorldError(f"options: {options!r} is not a dictionary of options")
     for name in options:
@@ -117,7 +119,7 @@ def read_scenario(options: Mapping[str, Any], seed: int) -> Scenario:
 
 
 def whole_number(name: str, value: object) -> int:
-    """A value that must be a whole number; `name` is what the user calls it."""
+    """A value that must be an integer; `name` is the option's name in the error."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise WorldError(f"{name} {value}: not a whole number")
     return int(value)
@@ -134,18 +136,30 @@ def _entries(given: Mapping[str, Any], seed: int) -> tuple[Entry, ...] | None:
     if program is not None:
         if not isinstance(program, str | Program):
             raise WorldError(f"program: {program!r} is neither a text nor a Program")
-        text = print_program(program, DOMAIN) if isinstance(program, Program) and _is_known(program) else str(program)
-        return (Entry(parse(text, DOMAIN, "program"), seed),)
+        parsed = parse(program, DOMAIN, "program") if isinstance(program, str) else _checked(program)
+        return (Entry(relined(parsed, DOMAIN), seed),)
     return load_split(str(given["split"])) if "split" in given else None
 
 
-def _is_known(program: Program) -> bool:
-    for call in calls(program.body):
+def _checked(program: Program) -> Program:
+    """Validate a tree that may not come from the parser; `WorldError` for one that no text could produce."""
+    routines = list(calls(program.body))
+    if not routines:
+        raise WorldError("program: it is empty; at least one routine is needed")
+    for call in routines:
         if call.operation not in DOMAIN.index:
             raise WorldError(f"program: {unknown('operation', call.operation, DOMAIN.index)}")
-        if len(call.words) != len(DOMAIN.operation(call.operation).parameters):
-            raise WorldError(f"program: {call.operation} with {len(call.words)} words")
-    return True
+        parameters = DOMAIN.operation(call.operation).parameters
+        if len(call.arguments) != len(parameters):
+            raise WorldError(f"program: {call.operation} with {len(call.arguments)} arguments")
+        for parameter, argument in zip(parameters, call.arguments, strict=True):
+            try:
+                right = isinstance(argument, str | int) and parameter.read(str(argument)) == argument
+            except Mismatch as mismatch:
+                raise WorldError(f"program: {call.operation}: {mismatch.message}; {mismatch.expected}") from None
+            if not right:
+                raise WorldError(f"program: {call.operation}: {argument!r} is not a {parameter.name}")
+    return program
 
 
 def _read_agent(given: object) -> tuple[int, int]:
@@ -159,7 +173,7 @@ def _read_agent(given: object) -> tuple[int, int]:
 
 
 def _read_map(given: object) -> tuple[NDArray[np.int8], tuple[int, int] | None]:
-    """Cells of a map, and where it shows the agent."""
+    """Cells of a map, and the place of the agent on it, if any."""
     rows: Any = [list(line.strip()) for line in given.strip().splitlines()] if isinstance(given, str) else given
     if not _is_list(rows):
         raise WorldError(f"map: {given!r} is neither a text nor rows of cells")
@@ -199,19 +213,19 @@ def _read_inventory(given: object) -> NDArray[np.int16]:
         if thing not in OBJECTS:
             raise WorldError(f"inventory: {unknown('object', str(thing), OBJECTS)} (there are {', '.join(OBJECTS)})")
         count = whole_number("inventory", number)
-        if not 0 <= count <= MOST_GIVEN:
-            raise WorldError(f"inventory: {count} {thing}; a count is from 0 to {MOST_GIVEN}")
+        if not 0 <= count <= MAX_GIVEN:
+            raise WorldError(f"inventory: {count} {thing}; a count is from 0 to {MAX_GIVEN}")
         inventory[OBJECTS.index(thing)] = count
     return inventory
 
 
 def world_of(options: Mapping[str, Any], seed: int) -> Batch:
-    """A batch of one world, in which the program of the options is about to begin."""
+    """A batch of one world, at the start of the program of the options."""
     scenario = read_scenario({name: option for name, option in options.items() if option is not None}, seed)
     assert scenario.entries is not None
     drawn = scenario.cells is None
     sides = DEFAULT_SIDES if drawn else (DEFAULT_SIDES[0], LARGEST_SIDE)
-    routines = max(MOST_ROUTINES, len(compile_program(scenario.entries[0].program, DOMAIN)))
-    batch = Batch(scenario.entries, 1, sides=sides, most_routines=routines, require_worlds=drawn)
+    routines = max(MAX_ROUTINES, len(scenario.entries[0].table))
+    batch = Batch(scenario.entries, 1, sides=sides, max_routines=routines, require_worlds=drawn)
     scenario.put(batch, 0)
     return batch

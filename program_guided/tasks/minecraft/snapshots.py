@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
 
-from program_guided.language.parser import parse
 from program_guided.language.printer import print_call
-from program_guided.language.table import compile_program
-from program_guided.tasks.minecraft.agents import Agent, PlannerAgent
-from program_guided.tasks.minecraft.batch import Batch
+from program_guided.learning.agents import Agent, OracleAgent
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECTS
 from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
-from program_guided.tasks.minecraft.planner import HOPELESS
-from program_guided.tasks.minecraft.rules import Outcome
+from program_guided.tasks.minecraft.world.batch import Batch
+from program_guided.tasks.minecraft.world.planner import UNREACHABLE
+from program_guided.tasks.minecraft.world.rules import Outcome
 
 __all__ = ["execution", "snapshot"]
 
 
 def execution(batch: Batch, agent: Agent) -> Iterator[Snapshot]:
-    """The moments of world 0 from now to the end of its program, or until the planner knows no way to it."""
+    """Snapshots of world 0 from now to the end of its program, or until the planner finds no plan."""
     yield snapshot(batch, 0)
     while batch.outcome[0] == Outcome.RUNNING:
-        if isinstance(agent, PlannerAgent) and batch.best_actions()[1][0] >= HOPELESS:
+        if isinstance(agent, OracleAgent) and batch.best_actions()[1][0] >= UNREACHABLE:
             yield replace(snapshot(batch, 0), message="there is no way to finish the pointed routine, stopped")
             return
         action = agent.act(batch)
@@ -38,7 +35,7 @@ def snapshot(batch: Batch, i: int, action: str = "") -> Snapshot:
     outcome, routine = Outcome(int(worlds.outcome[i])), int(worlds.routine[i])
     if outcome in (Outcome.WRONG_ANSWER, Outcome.WRONG_PLACE, Outcome.MISSING_OBJECT):
         routine = int(worlds.previous[i])
-    lines = _lines_of_routines(text)
+    lines = [call.line - 1 for call in batch.tables[program].calls]
     return Snapshot(
         cells=tuple(tuple(KINDS[cell] for cell in row) for row in worlds.cells[i, :side, :side]),
         agent=(int(worlds.agent[i, 0]), int(worlds.agent[i, 1])),
@@ -53,7 +50,7 @@ def snapshot(batch: Batch, i: int, action: str = "") -> Snapshot:
 
 
 def _message(batch: Batch, i: int, action: str, outcome: Outcome) -> str:
-    """What has just happened; how the program stands is told by its outcome."""
+    """Description of the routine that ended in the last step; "" if none did."""
     ended = int(batch.ended[i])
     if ended < 0:
         return ""
@@ -63,9 +60,3 @@ def _message(batch: Batch, i: int, action: str, outcome: Outcome) -> str:
     if outcome in (Outcome.WRONG_PLACE, Outcome.MISSING_OBJECT):
         return f"{routine}: {outcome}"
     return f"{routine} is {action}" if action in ("true", "false") else f"{routine} ended"
-
-
-@lru_cache(maxsize=4096)
-def _lines_of_routines(text: str) -> tuple[int, ...]:
-    """For every row of the routine table, the line (from 0) of the printed program that holds it."""
-    return tuple(call.line - 1 for call in compile_program(parse(text, DOMAIN), DOMAIN).calls)

@@ -1,6 +1,7 @@
-"""The fixed splits that ship with the package: lists of (program, world seed), so that two people measure the same.
+"""The fixed splits that ship with the package: lists of (program, world seed), so that all users measure on the same
+programs.
 
-| split | programs | what it holds |
+| split | programs | contents |
 |---|---|---|
 | train | 4,000 | at most 80 tokens and four If/While |
 | test | 500 | the same ("Standard" in the paper) |
@@ -22,8 +23,8 @@ from pathlib import Path
 from program_guided.errors import DataError
 from program_guided.language.domain import unknown
 from program_guided.language.parser import parse
-from program_guided.tasks.minecraft.batch import Entry
 from program_guided.tasks.minecraft.domain import DOMAIN
+from program_guided.tasks.minecraft.entry import Entry
 
 __all__ = ["ALIASES", "SIZES", "SPLITS_FOLDER", "encode", "load_split", "split_name"]
 
@@ -33,7 +34,7 @@ ALIASES = {"standard": "test"}
 
 
 def split_name(name: str) -> str:
-    """The split that a name means."""
+    """The canonical name of a split."""
     name = ALIASES.get(name, name)
     if name not in SIZES:
         raise DataError(f"{unknown('split', name, SIZES)} (there are {', '.join((*SIZES, *ALIASES))})")
@@ -41,7 +42,7 @@ def split_name(name: str) -> str:
 
 
 def load_split(name: str, folder: Path = SPLITS_FOLDER) -> tuple[Entry, ...]:
-    """The entries of a split, checked against the index that was written with them; the same object every time."""
+    """The entries of a split, checked against the index written with them; the same object on every call."""
     return _load(split_name(name), folder)
 
 
@@ -56,7 +57,7 @@ def _load(name: str, folder: Path) -> tuple[Entry, ...]:
 
 
 def encode(splits: dict[str, Sequence[Entry]]) -> dict[str, bytes]:
-    """Files of these splits, by name."""
+    """File name -> contents, for these splits and their index."""
     files = {f"{name}.jsonl": _encode(entries) for name, entries in splits.items()}
     index = {
         "domain_version": DOMAIN.version,
@@ -69,7 +70,7 @@ def encode(splits: dict[str, Sequence[Entry]]) -> dict[str, bytes]:
 
 
 def _checksum(folder: Path, name: str) -> str:
-    """What the index says of a split."""
+    """The checksum of a split in the index."""
     path = folder / "index.json"
     try:
         index = json.loads(_read(path))

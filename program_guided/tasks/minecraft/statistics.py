@@ -1,9 +1,11 @@
-"""What the splits are like: lengths, control flow, plans, conditions, and what an agent achieves that does not look."""
+"""Statistics of the splits: lengths, control flow, plans, conditions, and the completion of agents without
+perception."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -11,25 +13,25 @@ import numpy as np
 from program_guided.language.printer import count_control, count_tokens
 from program_guided.language.table import Kind, compile_program
 from program_guided.tasks.minecraft.agents import PriorAgent, RandomAgent, WalkingAgent, rollout
-from program_guided.tasks.minecraft.batch import Entry
 from program_guided.tasks.minecraft.building import Conditions, condition_traces
 from program_guided.tasks.minecraft.domain import COMPARATORS, DOMAIN, KINDS
+from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.splits import SIZES, load_split
 
 __all__ = ["condition_shares", "describe"]
 
-ENOUGH = 20
-"""A kind of condition that is met less often has no share worth telling."""
+MIN_MET = 20
+"""Minimum number of occurrences of a kind of condition whose share is reported."""
 
 
 def describe() -> dict[str, Any]:
     """Figures of every split."""
-    usual = _usual_answers(condition_traces(load_split("train"))[0])
-    return {name: _describe(load_split(name), usual) for name in SIZES}
+    prior = _prior_answers(condition_traces(load_split("train"))[0])
+    return {name: _describe(load_split(name), prior) for name in SIZES}
 
 
 def condition_shares(traces: Sequence[Conditions]) -> dict[str, dict[str, float]]:
-    """How often each kind of condition was met, and how often it was true, in percent."""
+    """Number of occurrences of each kind of condition, and the percentage that was true."""
     answers: dict[str, list[bool]] = defaultdict(list)
     for key, holds in (met for trace in traces for met in trace):
         operation, thing, comparison, _ = key
@@ -41,19 +43,19 @@ def condition_shares(traces: Sequence[Conditions]) -> dict[str, dict[str, float]
     return {kind: {"met": len(given), "true": 100 * sum(given) / len(given)} for kind, given in sorted(answers.items())}
 
 
-def _usual_answers(traces: Sequence[Conditions]) -> dict[tuple[int, ...], bool]:
-    """The more frequent answer to each condition, word for word."""
+def _prior_answers(traces: Sequence[Conditions]) -> dict[tuple[int, ...], bool]:
+    """The more frequent answer to each condition, by its words."""
     votes = Counter[tuple[int, ...]]()
     for key, holds in (met for trace in traces for met in trace):
         votes[key] += 1 if holds else -1
     return {key: vote >= 0 for key, vote in votes.items()}
 
 
-def _describe(entries: Sequence[Entry], usual: dict[tuple[int, ...], bool]) -> dict[str, Any]:
+def _describe(entries: Sequence[Entry], prior: dict[tuple[int, ...], bool]) -> dict[str, Any]:
     traces, steps = condition_traces(entries)
     tables = [compile_program(entry.program, DOMAIN) for entry in entries]
     shares = condition_shares(traces)
-    true = [share["true"] for share in shares.values() if share["met"] >= ENOUGH]
+    true = [share["true"] for share in shares.values() if share["met"] >= MIN_MET]
     operations = Counter(call.operation for table in tables for call in table.calls)
     return {
         "programs": len(entries),
@@ -61,19 +63,19 @@ def _describe(entries: Sequence[Entry], usual: dict[tuple[int, ...], bool]) -> d
         "routines": _spread([len(table) for table in tables]),
         "control_flows": _spread([count_control(entry.program.body) for entry in entries]),
         "plan_steps": _spread(steps.tolist()),
-        "operations": dict(operations.most_common()),
+        "operations": dict(sorted(operations.items(), key=itemgetter(1), reverse=True)),
         "if_routines": int(sum((table.kind == Kind.IF).sum() for table in tables)),
         "while_routines": int(sum((table.kind == Kind.WHILE).sum() for table in tables)),
         "conditions": {
-            "least_true": min(true),
-            "most_true": max(true),
+            "min_true": min(true),
+            "max_true": max(true),
             "true": 100 * float(np.mean([holds for trace in traces for _, holds in trace])),
             "kinds": shares,
         },
         "finished_by": {
             "random": _completion(entries, RandomAgent()),
             "walks_at_random": _completion(entries, WalkingAgent()),
-            "answers_by_prior": _completion(entries, PriorAgent(usual)),
+            "answers_by_prior": _completion(entries, PriorAgent(prior)),
         },
     }
 
@@ -86,7 +88,7 @@ def _spread(values: Sequence[int]) -> dict[str, Any]:
     counts = np.bincount(values)
     return {
         "mean": float(np.mean(values)),
-        "least": int(min(values)),
-        "most": int(max(values)),
+        "minimum": int(min(values)),
+        "maximum": int(max(values)),
         "histogram": counts.tolist(),
     }

@@ -1,7 +1,7 @@
-"""What words mean: kinds of kinds, values of categories, what excludes what. Data only.
+"""Concepts of the questions: hypernyms, values of categories, and values that exclude each other. Data only.
 
-Departures from the paper: it leaves these to the annotations. The release does not say which names `furniture` covers,
-so the tree below was written from the questions at hand; a name that is not in it covers itself alone.
+Departures from the paper: it leaves these to the annotations. The release does not define which names `furniture`
+covers, so the tree below was written from the available questions; a name outside of it covers itself alone.
 
     kinds("vehicle") >= {"vehicle", "car", "bus"}        rivals("color", "red") >= {"blue", "green"}
 """
@@ -65,7 +65,7 @@ CHILDREN = {
     "plain,ocean,road,dirt,mountain side,yard",
     "plant": "tree,bush,flower,flowers,trees,bushes,cactus,plants",
 }
-"""Hypernym -> the names right below it."""
+"""Hypernym -> its direct hyponyms."""
 
 VALUES = {
     "activity": "looking down,staring,playing,looking up,waiting,talking,eating,posing,sleeping,resting,reading,"
@@ -110,7 +110,7 @@ VALUES = {
     "weight": "heavy,light",
     "width": "wide,narrow",
 }
-"""Category -> its values. Positions are not here: they are read off the box."""
+"""Category -> its values. Positions are not included: they are computed from the box."""
 
 GROUPS = (
     "open,closed",
@@ -135,10 +135,10 @@ IMPLIED = {
     "young": "child,boy,girl,baby,kid,children,toddler,kitten,puppy,calf",
     "old": "",
 }
-"""Attributes that a name says by itself."""
+"""Attribute -> the names that imply it."""
 
 RELATION_ANSWERS = {"to the left of": "left", "to the right of": "right", "in front of": "front"}
-"""How the answers of `choose rel` are spelt where not as the relation."""
+"""Relation -> answer of `choose rel`, where they differ."""
 
 _CHILDREN = {parent: tuple(names.split(",")) for parent, names in CHILDREN.items()}
 _PARENT = {child: parent for parent, names in _CHILDREN.items() for child in names}
@@ -148,25 +148,25 @@ _GROUPS = tuple(frozenset(group.split(",")) for group in GROUPS)
 
 @cache
 def kinds(name: str) -> frozenset[str]:
-    """A name and every name below it."""
+    """A name and all its hyponyms."""
     below = (kinds(child) for child in _CHILDREN.get(name, ()))
     return frozenset({name}).union(*below)
 
 
 def parent_of(name: str) -> str | None:
-    """The hypernym right above a name."""
+    """The direct hypernym of a name."""
     return _PARENT.get(name)
 
 
 @cache
 def implied(name: str) -> frozenset[str]:
-    """Attributes that a name says by itself."""
+    """Attributes that a name implies."""
     return frozenset(value for value, names in IMPLIED.items() if name in names.split(","))
 
 
 @cache
 def rivals(category: str, value: str) -> frozenset[str]:
-    """Values whose presence says that this one does not hold; of the bare category, those of the value's own groups."""
+    """Values that exclude this one: those of the category or, for the bare category, of all groups with the value."""
     if category:
         return _VALUES.get(category, frozenset()) - {value}
     sets = [*(_VALUES.values()), *_GROUPS]

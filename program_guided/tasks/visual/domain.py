@@ -1,8 +1,8 @@
 """The language of visual questions: GQA's 138 operations as families x categories, and its `semantic` lists.
 
 Departures from the paper (Table "program_gqa"): the operations are those of the release, each with its category, so
-that `verify_shape` can be told from `verify_color`. What the release writes in brackets behind an argument (object
-ids, or `-` for "absent") gives answers away and is dropped on reading; so is the order of `choose`'s options.
+that `verify_shape` and `verify_color` are distinguished. Object ids (or `-` for "absent") that the release writes in
+brackets behind an argument leak answers: they are dropped on reading, and so is the order of `choose`'s options.
 
     program_of([{"operation": "select", "dependencies": [], "argument": "bag (42)"},
                 {"operation": "filter size", "dependencies": [0], "argument": "not(large)"},
@@ -20,10 +20,11 @@ from functools import lru_cache
 from typing import Any
 
 from program_guided.errors import DataError, quote
-from program_guided.language.domain import BOOLEAN, Choice, Domain, Operation, Parameter, Text
+from program_guided.language.domain import BOOLEAN, Choice, Domain, Input, Operation, Parameter, Text
 from program_guided.language.parser import parse
-from program_guided.language.syntax import Call, Program, Word, calls
+from program_guided.language.syntax import Argument, Call, Program, Ref, Word, flatten, map_calls
 from program_guided.language.table import RoutineTable, compile_program
+from program_guided.learning.results import Answer, Boolean, ResultType, Subset
 
 __all__ = [
     "ANSWER",
@@ -31,6 +32,7 @@ __all__ = [
     "COMPARATIVES",
     "DOMAIN",
     "OBJECTS",
+    "RESULTS",
     "ROWS",
     "Form",
     "Row",
@@ -38,9 +40,12 @@ __all__ = [
     "negated",
     "parse_visual",
     "program_of",
+    "results_of",
+    "routine",
     "routine_words",
     "semantic_of",
     "table_of",
+    "with_words",
 ]
 
 OBJECTS = "Objects"
@@ -51,7 +56,7 @@ SHARED_CATEGORIES = (
     "hposition,length,material,opaqness,pattern,pose,race,realism,shape,size,sportActivity,state,texture,thickness,"
     "tone,vposition,weather,weight,width"
 )
-"""What filter, verify and choose have in common; the empty category is the bare operation."""
+"""Categories that filter, verify and choose share; the empty category is the bare operation."""
 
 
 def _categories(*more: str) -> tuple[str, ...]:
@@ -79,13 +84,18 @@ ATTRIBUTE_CATEGORIES = tuple(sorted({*FILTERED, *VERIFIED, *CHOSEN} - {"", "name
 
 @dataclass(frozen=True)
 class Form:
-    """How an argument is spelt in the release: the pattern that reads it and the template that writes it."""
+    """Spelling of an argument in the release: the pattern that reads it and the template that writes it."""
 
     parameters: tuple[Parameter, ...]
     pattern: re.Pattern[str]
     template: str
     options: tuple[int, int] | None = None
-    """Two words whose order means nothing."""
+    """Indices of two words whose order is irrelevant; they are sorted."""
+
+    @property
+    def has_role(self) -> bool:
+        """True if the last word is the role of a relation."""
+        return bool(self.parameters) and self.parameters[-1] == ROLE
 
     def read(self, argument: str) -> tuple[str, ...] | None:
         """The words of an argument without brackets; None if it has another form."""
@@ -100,7 +110,7 @@ class Form:
         return self.canonical(words) if all(words) else None
 
     def canonical(self, words: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The same words, options in their one order."""
+        """The same words, options sorted."""
         if self.options is None:
             return words
         ordered = dict(zip(self.options, sorted(str(words[at]) for at in self.options), strict=True))
@@ -116,14 +126,14 @@ class Form:
 
 
 ROLES = {"subject": ",s", "object": ",o", "either": ",_", "unsaid": ""}
-"""Which end of a relation the named object is, and its spelling; the last two are those of `same color`."""
+"""Role of the named object in a relation -> its spelling; the last two occur with `same color` and the like."""
 SPELT_ROLES = {spelling.removeprefix(","): role for role, spelling in ROLES.items()}
 ROLE = Choice("role", tuple(ROLES))
 _NAME, _RELATION = Text("name"), Text("relation")
 _FIRST, _SECOND = Text("first option"), Text("second option")
 
 NOTHING = Form((), re.compile(r""), "")
-ASKED = Form((), re.compile(r"\??"), "?")
+QUESTION_MARK = Form((), re.compile(r"\??"), "?")
 WORD = Form((Text("value"),), re.compile(r"([^|]+)"), "{}")
 OPTIONS = Form((_FIRST, _SECOND), re.compile(r"([^|]+)\|([^|]+)"), "{}|{}", (0, 1))
 RELATION = Form((_NAME, _RELATION, ROLE), re.compile(r"([^,|]+),([^,|]+)(?:,\s*([so_]))?"), "{},{}{}")
@@ -134,7 +144,7 @@ RELATIONS = Form(
 
 @dataclass(frozen=True)
 class Family:
-    """Operations that differ in their category only."""
+    """Operations that differ only in their category."""
 
     name: str
     categories: tuple[str, ...]
@@ -156,7 +166,7 @@ FAMILIES = (
     Family("common", BARE, NOTHING, TWO, ANSWER),
     Family("verify", VERIFIED, WORD, ONE, BOOLEAN),
     Family("verify", ("rel",), RELATION, ONE, BOOLEAN),
-    Family("exist", BARE, ASKED, ONE, BOOLEAN),
+    Family("exist", BARE, QUESTION_MARK, ONE, BOOLEAN),
     Family("same", BARE, WORD, ONE, BOOLEAN),
     Family("same", ("color", "material", "shape"), NOTHING, TWO, BOOLEAN),
     Family("different", BARE, WORD, ONE, BOOLEAN),
@@ -168,7 +178,7 @@ FAMILIES = (
 
 @dataclass(frozen=True)
 class Row:
-    """One of the 138: its name in programs and in the release, its family, its category, its form."""
+    """One of the 138 operations: its name in programs and in the release, its family, category and form."""
 
     operation: Operation
     release_name: str
@@ -180,31 +190,30 @@ class Row:
 def _row(family: Family, category: str) -> Row:
     release_name = f"{family.name} {category}".rstrip()
     name = re.sub(r"(?<=[a-z])([A-Z])", r"_\1", release_name).replace(" ", "_").lower()
-    operation = Operation(name, family.form.parameters, family.inputs, family.output)
+    inputs = tuple(Input(each.lower(), each) for each in family.inputs)
+    operation = Operation(name, (*inputs[:1], *family.form.parameters, *inputs[1:]), family.output)
     return Row(operation, release_name, family.name, category, family.form)
 
 
 ROWS = {row.operation.name: row for row in (_row(family, each) for family in FAMILIES for each in family.categories)}
-"""The table, by the operation's name in programs."""
+"""Rows by the operation's name in programs."""
 _BY_RELEASE_NAME = {row.release_name: row for row in ROWS.values()}
 
-DOMAIN = Domain("visual", version=1, operations=tuple(row.operation for row in ROWS.values()))
-
 _BRACKETS = re.compile(r"(?:\s+\([^()]*\)|\s*\((?:-|[\d,\s]+)\))\s*$")
-"""Ids behind an argument, also where the space before them is missing; `not(large)` is none."""
+"""Ids behind an argument, with or without a space before them; `not(large)` does not match."""
 _NEGATION = re.compile(r"not\((.+)\)")
 
 
 def program_of(semantic: Sequence[Mapping[str, Any]]) -> Program:
-    """The program that a question's `semantic` list says."""
+    """The program of a question's `semantic` list."""
     if not isinstance(semantic, Sequence) or isinstance(semantic, str) or not semantic:
-        raise DataError("'semantic' is not a list of steps")
+        raise DataError("'semantic' is not a list of steps: expected at least one")
     program: list[Call] = []
     for number, step in enumerate(semantic):
         try:
             program.append(_call(step, program))
-        except _Bad as bad:
-            raise DataError(f"step {number} of 'semantic': {bad}") from None
+        except _StepError as error:
+            raise DataError(f"step {number} of 'semantic': {error}") from None
     return Program(tuple(program))
 
 
@@ -216,7 +225,7 @@ def semantic_of(program: Program) -> list[dict[str, Any]]:
             "dependencies": list(call.inputs),
             "argument": ROWS[call.operation].form.spell(call.words),
         }
-        for call in calls(canonical(program).body)
+        for call in flatten(canonical(program).body)
     ]
 
 
@@ -226,35 +235,79 @@ def table_of(semantic: Sequence[Mapping[str, Any]]) -> RoutineTable:
 
 
 def parse_visual(text: str, source: str = "<program>") -> Program:
-    """A program as a person writes it, options in their one order."""
+    """Parse the text of a program; options are sorted."""
     return canonical(parse(text, DOMAIN, source))
 
 
 def canonical(program: Program) -> Program:
-    """The same program with the options of every `choose` in their one order."""
-    return Program(
-        tuple(replace(call, words=ROWS[call.operation].form.canonical(call.words)) for call in calls(program.body))
-    )
+    """The same program with the options of every `choose` sorted."""
+    return Program(map_calls(program.body, _canonical))
+
+
+def routine(operation: str, words: Sequence[Word], inputs: Sequence[int]) -> Call:
+    """Build a call from its words and the numbers of the calls whose results it takes."""
+    remaining, numbers = iter(words), iter(inputs)
+    arguments: list[Argument] = []
+    for parameter in ROWS[operation].operation.parameters:
+        arguments.append(next(remaining) if parameter.is_word else Ref(next(numbers)))
+    return Call(operation, tuple(arguments))
+
+
+def with_words(call: Call, words: Sequence[Word]) -> Call:
+    """The same call with other words."""
+    remaining = iter(words)
+    arguments = (next(remaining) if isinstance(argument, str | int) else argument for argument in call.arguments)
+    return replace(call, arguments=tuple(arguments))
 
 
 def negated(word: str) -> tuple[bool, str]:
-    """(whether it is `not(..)`, the word itself)."""
+    """Split a word into (True if it is `not(..)`, the word itself)."""
     match = _NEGATION.fullmatch(word)
     return (True, match[1]) if match else (False, word)
 
 
 def routine_words(call: Call) -> tuple[str, ...]:
-    """What a model may read of a routine: family, category, `not` or nothing, then its words, each a whole phrase.
+    """Words of a routine that a model reads: family, category, `not` or "", the role of a relation or "", then its
+    other words, each a whole phrase.
 
-    Family and category are words of their own, so that `verify_shape` can be understood without having been seen.
+    Family and category are separate words, so that a model can generalise to a `verify_shape` that train lacks.
     """
     row = ROWS[call.operation]
     plain = [negated(str(word)) for word in call.words]
     negation = "not" if any(is_negated for is_negated, _ in plain) else ""
-    return (row.family, row.category, negation, *(word for _, word in plain))
+    words = [word for _, word in plain]
+    role = words.pop() if row.form.has_role else ""
+    return (row.family, row.category, negation, role, *words)
 
 
-class _Bad(Exception):
+OPERATION_WORDS = 4
+WORDS = 8
+"""L of the paper; the longest routine here has seven words."""
+DOMAIN = Domain(
+    "visual",
+    version=1,
+    operations=tuple(row.operation for row in ROWS.values()),
+    routine_words=routine_words,
+    operation_words=OPERATION_WORDS,
+    width=WORDS,
+)
+
+
+RESULTS = (OBJECTS, BOOLEAN, ANSWER)
+"""Result types, in the order of their heads."""
+
+
+def results_of(answers: Sequence[str]) -> dict[str, ResultType]:
+    """Result types with these possible answers."""
+    return {OBJECTS: Subset(OBJECTS), BOOLEAN: Boolean(), ANSWER: Answer(values=tuple(answers))}
+
+
+def _canonical(call: Call) -> Call:
+    form = ROWS[call.operation].form
+    return call if form.options is None else with_words(call, form.canonical(call.words))
+
+
+class _StepError(Exception):
     """A step that cannot be read."""
 
 
@@ -262,20 +315,20 @@ def _call(step: Mapping[str, Any], before: Sequence[Call]) -> Call:
     name, argument, inputs = _fields(step)
     row = _BY_RELEASE_NAME.get(name)
     if row is None:
-        raise _Bad(f"unknown operation {quote(name)}")
+        raise _StepError(f"unknown operation {quote(name)}")
     words = _words(row.release_name, _BRACKETS.sub("", argument).strip())
     if words is None:
-        raise _Bad(f"'{name}' cannot have the argument {quote(argument)}")
+        raise _StepError(f"'{name}' cannot have the argument {quote(argument)}")
     outputs = tuple(_output(number, before) for number in inputs)
     if outputs != row.operation.inputs:
-        wanted, given = (" and ".join(types) or "nothing" for types in (row.operation.inputs, outputs))
-        raise _Bad(f"'{name}' takes {wanted}, but its dependencies give {given}")
-    return Call(row.operation.name, words, inputs)
+        expected, found = (" and ".join(types) or "nothing" for types in (row.operation.inputs, outputs))
+        raise _StepError(f"'{name}' takes {expected}, but its dependencies give {found}")
+    return routine(row.operation.name, words, inputs)
 
 
 @lru_cache(maxsize=1 << 16)
 def _words(release_name: str, argument: str) -> tuple[str, ...] | None:
-    """Arguments repeat without their ids, so what one says is remembered."""
+    """Words of an argument; cached, since arguments without ids repeat."""
     return _BY_RELEASE_NAME[release_name].form.read(argument)
 
 
@@ -283,15 +336,15 @@ def _fields(step: Mapping[str, Any]) -> tuple[str, str, tuple[int, ...]]:
     try:
         name, argument, inputs = step["operation"], step["argument"], step["dependencies"]
     except (KeyError, TypeError):
-        raise _Bad("expected 'operation', 'argument' and 'dependencies'") from None
+        raise _StepError("expected 'operation', 'argument' and 'dependencies'") from None
     if not isinstance(name, str) or not isinstance(argument, str):
-        raise _Bad("'operation' and 'argument' must be texts")
+        raise _StepError("'operation' and 'argument' must be texts")
     if not isinstance(inputs, list) or any(type(number) is not int for number in inputs):
-        raise _Bad("'dependencies' must be a list of step numbers")
+        raise _StepError("'dependencies' must be a list of step numbers")
     return " ".join(name.split()), argument, tuple(inputs)
 
 
 def _output(number: int, before: Sequence[Call]) -> str:
     if not 0 <= number < len(before):
-        raise _Bad(f"it depends on step {number}, which does not stand before it")
+        raise _StepError(f"it depends on step {number}, which is not an earlier step")
     return DOMAIN.operation(before[number].operation).output

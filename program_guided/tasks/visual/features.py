@@ -4,12 +4,11 @@ Departures from the paper: none; it takes the first 50 objects of 2048 numbers. 
 written exactly as the info file writes it, in the chunk that the info file names.
 
     with ObjectFeatures(Path("objects")) as features:
-        found = features.read("2386621", most=50)
-        found.features.shape, found.boxes.shape        (n, 2048), (n, 4)
+        detected = features.read("2386621", max_detected=50)
+        detected.features.shape, detected.boxes.shape        (n, 2048), (n, 4)
 
-`ObjectFeatures(Path("my.h5"))` reads one file of the same layout: features of one's own pictures, as
-`proto features extract` makes them. Their objects are the cells of a grid, and the classifier that comes with them says
-what is in each.
+`ObjectFeatures(Path("my.h5"))` reads one file of the same layout, such as `proto features extract` writes for a folder
+of pictures. Its objects are the cells of a grid, and it includes a classifier of cells.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from numpy.typing import NDArray
 from program_guided.errors import DataError, quote
 from program_guided.files import read_json
 
-__all__ = ["DIMENSION", "MOST_DETECTED", "Detected", "ObjectFeatures", "SpatialFeatures", "info_path"]
+__all__ = ["DIMENSION", "MAX_DETECTED", "Detected", "ObjectFeatures", "SpatialFeatures", "info_path"]
 
 DIMENSION = 2048
-MOST_DETECTED = 50
+MAX_DETECTED = 50
 """N of the paper."""
 
 Floats = NDArray[np.float32]
@@ -39,7 +38,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Detected:
-    """What a detector found in a picture."""
+    """Detected objects of a picture."""
 
     features: Floats
     """(n, dimension)"""
@@ -50,12 +49,12 @@ class Detected:
 
 
 def info_path(path: Path) -> Path:
-    """Where it is said which row of a file is whose: `my_info.json` of `my.h5`, `gqa_objects_info.json` of a chunk."""
+    """File that maps pictures to rows: `my_info.json` for `my.h5`, `gqa_objects_info.json` for a chunk."""
     return path.with_name(re.sub(r"_\d+$", "", path.stem) + "_info.json")
 
 
 class _Chunks:
-    """Files `{name}_{number}.h5` beside `{name}_info.json`, or one file alone; opened when first needed."""
+    """Files `{name}_{number}.h5` and `{name}_info.json`, or one file alone; opened when first needed."""
 
     def __init__(self, place: Path, name: str) -> None:
         self._place = place
@@ -63,7 +62,7 @@ class _Chunks:
         self.info_path = info_path(self._path(0))
         self._info = _read_info(self.info_path)
         self._open: dict[int, Any] = {}
-        self._kept: dict[str, NDArray[Any]] = {}
+        self._arrays: dict[str, NDArray[Any]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -87,7 +86,7 @@ class _Chunks:
         return self._place if alone else self._place / f"{self._name}_{number}.h5"
 
     def _entry(self, image_id: str, *names: str) -> list[int]:
-        """Whole numbers of a picture's info record."""
+        """Integers of a picture's info record."""
         record = self._info.get(image_id)
         if record is None:
             raise DataError(f"{self.info_path}: there are no features of image {quote(image_id)}")
@@ -98,7 +97,7 @@ class _Chunks:
         return [int(value) for value in values if value is not None]
 
     def _rows(self, image_id: str, dataset: str, file: int, row: int, shape: tuple[int | None, ...]) -> Floats:
-        """One picture's rows of a dataset, of the shape expected (None: any length)."""
+        """A picture's row of a dataset, checked against a shape (None: any length)."""
         path = self._path(file)
         where = f"{path}: '{dataset}' row {row} (image {quote(image_id)})"
         try:
@@ -111,9 +110,10 @@ class _Chunks:
         except (OSError, RuntimeError) as error:
             raise DataError(f"{where}: cannot be read ({error})") from None
         if len(values.shape) != len(shape) or any(
-            wanted not in (None, side) for wanted, side in zip(shape, values.shape, strict=True)
+            expected not in (None, side) for expected, side in zip(shape, values.shape, strict=True)
         ):
-            raise DataError(f"{where}: has the shape {values.shape}")
+            expected_shape = ", ".join("any" if side is None else str(side) for side in shape)
+            raise DataError(f"{where}: has the shape {values.shape}; expected ({expected_shape})")
         return values
 
     def _file(self, number: int, path: Path) -> Any:
@@ -128,49 +128,49 @@ class _Chunks:
 
 
 class ObjectFeatures(_Chunks):
-    """`gqa_objects`: boxes and a vector of each; a folder of the release, or one file."""
+    """`gqa_objects`: boxes and a feature vector for each; a folder of the release, or one file."""
 
     def __init__(self, place: Path) -> None:
         super().__init__(place, "gqa_objects")
 
-    def read(self, image_id: str, most: int = MOST_DETECTED) -> Detected:
-        """The first objects of a picture, at most `most`."""
+    def read(self, image_id: str, max_detected: int = MAX_DETECTED) -> Detected:
+        """The first `max_detected` objects of a picture."""
         file, row, count, width, height = self._entry(image_id, "file", "idx", "objectsNum", "width", "height")
         features = self._rows(image_id, "features", file, row, (None, None))
         boxes = self._rows(image_id, "bboxes", file, row, (len(features), 4))
         if count > len(features):
-            wrong = f"'objectsNum' is {count}, but there are {len(features)} rows"
-            raise DataError(f"{self.info_path}: image {quote(image_id)}: {wrong}")
-        kept = min(count, most)
-        return Detected(features[:kept], boxes[:kept], width, height)
+            problem = f"'objectsNum' is {count}, but there are {len(features)} rows"
+            raise DataError(f"{self.info_path}: image {quote(image_id)}: {problem}")
+        count = min(count, max_detected)
+        return Detected(features[:count], boxes[:count], width, height)
 
     def class_names(self) -> tuple[str, ...]:
-        """What the classifier can say, synonyms parted by commas; only files of one's own pictures have one."""
+        """Names of the classes, synonyms separated by commas; only extracted features have a classifier."""
         return tuple(name.decode("utf-8") for name in self._classifier("class_names").tolist())
 
-    def class_logits(self, image_id: str, most: int | None = None) -> Floats:
-        """(n, classes) what the classifier says of each object; their softmax is its probabilities."""
-        features = self.read(image_id, most or sys.maxsize).features
+    def class_logits(self, image_id: str, max_detected: int | None = None) -> Floats:
+        """(n, classes) logits of the classifier for each object."""
+        features = self.read(image_id, max_detected or sys.maxsize).features
         weights, bias = self.classifier()
         return features @ weights.T + bias
 
     @property
     def classifies(self) -> bool:
-        """Whether there is a classifier."""
+        """True if the file includes a classifier."""
         return self._path(0).is_file() and "class_weights" in self._file(0, self._path(0))
 
     def classifier(self) -> tuple[Floats, Floats]:
-        """Weights (classes, dimension) and bias (classes,) of what says of an object what it is."""
+        """Weights (classes, dimension) and bias (classes,) of the linear classifier of objects."""
         weights, bias = (self._classifier(name).astype(np.float32) for name in ("class_weights", "class_bias"))
         return weights, bias
 
     def _classifier(self, name: str) -> NDArray[Any]:
         path = self._path(0)
         if name not in self._file(0, path):
-            raise DataError(f"{path}: has no '{name}'; only proto features extract stores a classifier")
-        if name not in self._kept:
-            self._kept[name] = np.asarray(self._file(0, path)[name][()])
-        return self._kept[name]
+            raise DataError(f"{path}: has no '{name}'; only features of proto features extract have a classifier")
+        if name not in self._arrays:
+            self._arrays[name] = np.asarray(self._file(0, path)[name][()])
+        return self._arrays[name]
 
 
 class SpatialFeatures(_Chunks):
@@ -188,5 +188,5 @@ class SpatialFeatures(_Chunks):
 def _read_info(path: Path) -> dict[str, Any]:
     info = read_json(path)
     if not isinstance(info, dict):
-        raise DataError(f"{path}: expected an object, image id to its place")
+        raise DataError(f"{path}: expected an object that maps image ids to rows")
     return info

@@ -1,4 +1,4 @@
-"""Scene graphs: what is in a picture, where, of what kind, and how it stands to the rest.
+"""Scene graphs: the objects of a picture with their names, boxes, attributes and relations.
 
 Departures from the paper: none; these are the records of the release's `sceneGraphs.json`.
 
@@ -43,18 +43,18 @@ class Box:
 
 @dataclass(frozen=True)
 class SceneObject:
-    """A thing in a picture."""
+    """An object of a scene graph."""
 
     name: str
     box: Box
     attributes: tuple[str, ...] = ()
     relations: tuple[tuple[str, str], ...] = ()
-    """(relation, id of the other object): this one is the subject."""
+    """(relation, id of the other object); this object is the subject."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A picture's graph, objects by id in the file's order."""
+    """Scene graph of a picture; objects by id, in the file's order."""
 
     image_id: str
     width: int
@@ -65,7 +65,7 @@ class Scene:
 
 
 def scene_of(record: Any, image_id: str) -> Scene:
-    """Read one record; `DataError` says what is wrong with it."""
+    """Read one record; raises `DataError` that names the wrong field."""
     try:
         objects = {str(key): _object(value, str(key)) for key, value in record["objects"].items()}
         width, height = record["width"], record["height"]
@@ -79,7 +79,7 @@ def scene_of(record: Any, image_id: str) -> Scene:
     for key, thing in objects.items():
         missing = next((other for _, other in thing.relations if other not in objects), None)
         if missing is not None:
-            raise DataError(f"object {quote(key)} has a relation to {quote(missing)}, which is not there")
+            raise DataError(f"object {quote(key)} has a relation to {quote(missing)}, which is not among the objects")
     return Scene(image_id, int(width), int(height), objects, **where)
 
 
@@ -123,4 +123,4 @@ def _is_number(value: Any) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    return f"{error} is missing" if isinstance(error, KeyError) else "it is not of the right kind"
+    return f"{error} is missing" if isinstance(error, KeyError) else "a value has the wrong type"

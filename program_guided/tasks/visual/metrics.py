@@ -1,7 +1,7 @@
 """The release's measures of answers, by its own definitions: balanced questions only, exact match, in percent.
 
 Departures from the paper: its Table 1 does not add up (binary and open, weighted by their shares, do not give its
-accuracy); here everything is computed from the predictions. `distribution` is the one where less is better.
+accuracy); here everything is computed from the predictions. Lower is better for `distribution` alone.
 
     scores = evaluate(questions, {"201640614": "women", ...}, choices)
     scores["accuracy"], scores["structural"]["query"], scores["consistency"]
@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from program_guided.errors import DataError, quote
+from program_guided.language.syntax import flatten
+from program_guided.tasks.visual.domain import ROWS
 from program_guided.tasks.visual.graph import Scene
-from program_guided.tasks.visual.release import Choices, Question
+from program_guided.tasks.visual.release.reading import Choices, Question
 
 __all__ = ["Cell", "evaluate", "grid_cells", "grounding", "step_count"]
 
@@ -29,7 +31,7 @@ Scores = dict[str, Any]
 
 @dataclass(frozen=True)
 class Cell:
-    """A part of a picture, sides as shares of it, and the attention that it got."""
+    """A cell of a picture, corners as shares of its sides, and the attention on it."""
 
     x1: float
     y1: float
@@ -41,7 +43,7 @@ class Cell:
 def evaluate(
     questions: Mapping[str, Question], predictions: Mapping[str, str], choices: Mapping[str, Choices] | None = None
 ) -> Scores:
-    """All scores of a set of predictions. `questions` should be the "all" file: consistency looks entailed ones up."""
+    """Scores of a set of predictions; consistency needs the questions of the "all" file, entailed ones included."""
     balanced = [question for question in questions.values() if question.is_balanced]
     if not balanced:
         raise DataError("there is no balanced question to evaluate on")
@@ -63,17 +65,19 @@ def evaluate(
 
 
 def step_count(question: Question) -> int | None:
-    """Operations that are steps of reasoning, as the release counts them."""
-    if question.semantic is None:
+    """Number of reasoning steps, as the release counts them; None without a program."""
+    if not question.has_program:
         return None
-    texts = (f"{step['operation']}: {step['argument']}" for step in question.semantic)
+    rows = ((ROWS[call.operation], call) for call in flatten(question.program.body))
+    texts = (f"{row.release_name}: {row.form.spell(call.words)}" for row, call in rows)
     return sum(not any(part in text for part in NOT_A_STEP) for text in texts)
 
 
 def grounding(
     questions: Iterable[Question], attention: Mapping[str, Sequence[Cell]], scenes: Mapping[str, Scene]
 ) -> float | None:
-    """How much attention falls on what question and full answer speak of; a region named twice counts twice."""
+    """Mean attention on the regions that question and full answer refer to, in %; a region referred to twice counts
+    twice."""
     balanced = (question for question in questions if question.is_balanced)
     shares = [
         sum(cell.attention * _covered(cell, region) for region in _regions(question, scenes) for cell in cells)
@@ -94,7 +98,7 @@ def grid_cells(attention: Sequence[Sequence[float]]) -> list[Cell]:
 
 
 def _percent(values: Iterable[float]) -> float | None:
-    """Mean times a hundred; None of nothing."""
+    """Mean times a hundred; None if there are no values."""
     listed = list(values)
     return 100 * sum(listed) / len(listed) if listed else None
 
@@ -107,7 +111,7 @@ def _predicted(key: str, predictions: Mapping[str, str]) -> str:
 
 def _right(question: Question, predictions: Mapping[str, str]) -> bool:
     if question.answer is None:
-        raise DataError(f"question {quote(question.key)} has no answer to compare with")
+        raise DataError(f"question {quote(question.key)} has no answer: it cannot be scored")
     return _predicted(question.key, predictions) == question.answer
 
 
@@ -130,9 +134,9 @@ def _consistency(
     predictions: Mapping[str, str],
     right: Mapping[str, bool],
 ) -> float | None:
-    """Over questions answered rightly: the share of what they entail that is answered rightly too.
+    """Share of the entailed questions answered correctly, a mean over the questions answered correctly.
 
-    The release's "all" files hold every entailed question; in a part of them, those that are absent are left out.
+    The release's "all" files hold every entailed question; questions absent from smaller files are skipped.
     """
     means: list[float] = []
     for question in balanced:
@@ -164,7 +168,7 @@ def _allowed(
 
 
 def _distribution(balanced: Iterable[Question], predictions: Mapping[str, str]) -> float | None:
-    """Chi square of predicted against right answers in each global group, mean weighted by the groups' sizes."""
+    """Chi-square of predicted against true answers in each global group, a mean weighted by group size."""
     gold: defaultdict[str, Counter[str]] = defaultdict(Counter)
     predicted: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for question in balanced:
@@ -182,16 +186,15 @@ def _distribution(balanced: Iterable[Question], predictions: Mapping[str, str]) 
 
 
 def _regions(question: Question, scenes: Mapping[str, Scene]) -> list[tuple[float, float, float, float]]:
-    """Boxes as shares of the picture; all of it where the question is about the scene as a whole."""
+    """Boxes as shares of the picture; the whole picture too if the question selects the scene."""
     annotations = question.grounding or {}
     ids = [key for part in ("question", "fullAnswer") for key in annotations.get(part, {}).values()]
     scene = scenes.get(question.image_id)
     if scene is None:
         raise DataError(f"there is no scene graph of image {quote(question.image_id)}")
     regions = [_region(scene, key) for key in ids]
-    whole = any(
-        step["operation"] == "select" and step["argument"].strip() == "scene" for step in question.semantic or ()
-    )
+    routines = flatten(question.program.body) if question.has_program else ()
+    whole = any(call.operation == "select" and call.words == ("scene",) for call in routines)
     return [*regions, (0.0, 0.0, 1.0, 1.0)] if whole else regions
 
 
@@ -203,7 +206,7 @@ def _region(scene: Scene, key: str) -> tuple[float, float, float, float]:
 
 
 def _covered(cell: Cell, region: tuple[float, float, float, float]) -> float:
-    """The share of a cell that lies in a region."""
+    """Share of a cell's area inside a region."""
     wide = min(cell.x2, region[2]) - max(cell.x1, region[0])
     high = min(cell.y2, region[3]) - max(cell.y1, region[1])
     area = (cell.x2 - cell.x1) * (cell.y2 - cell.y1)

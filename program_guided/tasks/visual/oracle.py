@@ -1,11 +1,11 @@
-"""Executes a program on a scene graph: every routine's result, or why it has none.
+"""Executes a program on a scene graph: the result of every routine, or the reason why it has none.
 
-Departures from the paper: it says only that intermediate results come from the annotations. What they do not say is
-never guessed: a verification is false only if a value is known that excludes the asked one, objects that disagree give
-no answer, and a step that takes an unexecuted result is not executed.
+Departures from the paper: it states only that intermediate results come from the annotations. Here nothing beyond them
+is assumed: a verification is false only if a known value excludes the one in question, objects that disagree give no
+answer, and a routine is not executed if an input has no result.
 
     results = execute(program, scene)
-    results[0].value == ("7", "12")        results[1].problem == "no color is known of object '7'"
+    results[0].value == ("7", "12")        results[1].problem == "color is not known"
 """
 
 from __future__ import annotations
@@ -14,19 +14,22 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
-from program_guided.language.syntax import Call, Program, calls
+from program_guided.language.pointer import advance, start
+from program_guided.language.syntax import Call, Program, flatten
+from program_guided.language.table import Kind, RoutineTable, compile_program
 from program_guided.tasks.visual.concepts import RELATION_ANSWERS, VALUES, implied, kinds, rivals
-from program_guided.tasks.visual.domain import ROWS, Row, negated
+from program_guided.tasks.visual.domain import DOMAIN, ROWS, Row, negated
 from program_guided.tasks.visual.graph import Scene
 
 __all__ = ["COMMON", "PLACED", "SCENE", "Result", "Value", "answer_of", "execute", "position"]
 
 SCENE = "scene"
-"""The id of the picture as a whole, which `select(scene)` gives."""
+"""Id of the picture as a whole: the result of `select(scene)`."""
 ANYTHING = "_"
+NOT_REACHED = "the program does not get here"
 COMMON = ("color", "material", "shape")
 PLACED = {"hposition": (0, ("left", "middle", "right")), "vposition": (1, ("top", "middle", "bottom"))}
-"""Positions: the axis, and the thirds of the picture that a box's centre can be in."""
+"""Category of positions -> (axis, names of the thirds of the picture that can hold a box's centre)."""
 
 Ids = tuple[str, ...]
 Value = Ids | bool | str
@@ -34,28 +37,42 @@ Value = Ids | bool | str
 
 @dataclass(frozen=True)
 class Result:
-    """What a routine gave: object ids in the graph's order, a Boolean or an answer; or the problem."""
+    """Result of a routine: object ids in the graph's order, a Boolean or an answer; or the problem."""
 
     value: Value | None
     problem: str = ""
 
 
-class _Cannot(Exception):
-    """The graph does not say."""
+class _Undetermined(Exception):
+    """The scene graph does not determine the result."""
 
 
 def execute(program: Program, scene: Scene) -> tuple[Result, ...]:
-    """Results of all routines."""
-    results: list[Result] = []
+    """Results of all routines; with `if` or `loop`, of all rows of the routine table."""
     view = _View(scene)
-    for call in calls(program.body):
+    if any(not isinstance(node, Call) for node in program.body):
+        return _execute_branching(compile_program(program, DOMAIN), view)
+    results: list[Result] = []
+    for call in flatten(program.body):
         results.append(_step(view, call, results))
     return tuple(results)
 
 
+def _execute_branching(table: RoutineTable, view: _View) -> tuple[Result, ...]:
+    """Results of a program with conditions; the pointer stops at a condition without a result."""
+    results, pointer = [Result(None, NOT_REACHED)] * len(table), start(table)
+    while not pointer.finished(table):
+        row = pointer.routine
+        result = results[row] = _step(view, table.calls[row], results)
+        if table.kind[row] != Kind.STEP and result.value is None:
+            break
+        pointer = advance(table, pointer, bool(result.value))
+    return tuple(results)
+
+
 def answer_of(results: Sequence[Result]) -> str | None:
-    """The program's answer in the release's words; None if it was not reached."""
-    value = results[-1].value
+    """Answer of a program in the release's words: the result of the last routine executed; None if it has none."""
+    value = next((each.value for each in reversed(results) if each.problem != NOT_REACHED), None)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return value if isinstance(value, str) else None
@@ -79,28 +96,28 @@ def _step(view: _View, call: Call, results: Sequence[Result]) -> Result:
         inputs.append(value)
     try:
         return Result(_FAMILIES[row.family](view, row, tuple(map(str, call.words)), inputs))
-    except _Cannot as reason:
+    except _Undetermined as reason:
         return Result(None, str(reason))
 
 
 class _View:
-    """Questions that a graph answers about its objects."""
+    """Queries about the objects of a scene graph."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
 
     def named(self, name: str) -> Ids:
-        wanted = kinds(name)
-        return tuple(key for key, thing in self.scene.objects.items() if name == ANYTHING or thing.name in wanted)
+        names = kinds(name)
+        return tuple(key for key, thing in self.scene.objects.items() if name == ANYTHING or thing.name in names)
 
     def name(self, key: str) -> str:
         if key == SCENE:
-            raise _Cannot("the scene as a whole has no name")
+            raise _Undetermined("the scene as a whole has no name")
         return self.scene.objects[key].name
 
     def position(self, key: str, category: str) -> str:
         if key == SCENE:
-            raise _Cannot("the scene as a whole has no position")
+            raise _Undetermined("the scene as a whole has no position")
         return position(self.scene, key, category)
 
     def attributes(self, key: str) -> frozenset[str]:
@@ -111,7 +128,7 @@ class _View:
         return frozenset(thing.attributes) | implied(thing.name)
 
     def values(self, key: str, category: str) -> frozenset[str]:
-        """What is known of an object in a category."""
+        """Known values of an object in a category."""
         if category in PLACED:
             return frozenset({self.position(key, category)})
         if category in ("name", "type"):
@@ -119,7 +136,7 @@ class _View:
         return self.attributes(key) & frozenset(VALUES.get(category, "").split(","))
 
     def holds(self, key: str, category: str, word: str) -> bool | None:
-        """Whether a value, perhaps negated, is true of an object; None where nothing is known."""
+        """True if a value, possibly negated, holds for an object; None if that is unknown."""
         negative, value = negated(word)
         truth = self._holds(key, category, value)
         return truth if truth is None else truth != negative
@@ -134,52 +151,52 @@ class _View:
             return True
         return False if known & rivals(category, value) else None
 
-    def alike(self, one: str, other: str, category: str) -> bool | None:
-        """Whether two objects share a value; None if one of them has none."""
+    def share_value(self, one: str, other: str, category: str) -> bool | None:
+        """True if two objects share a value of a category; None if one of them has no known value."""
         first, second = self.values(one, category), self.values(other, category)
         return bool(first & second) if first and second else None
 
     def related(self, name: str, relation: str, role: str, inputs: Ids) -> Ids:
-        """Objects of a name that stand in a relation to an input."""
+        """Objects of a name that have a relation to an input."""
         if SCENE in inputs:
-            raise _Cannot("the scene as a whole has no relations")
+            raise _Undetermined("the scene as a whole has no relations")
         test = self._relation_test(relation, role)
-        return tuple(key for key in self.named(name) if any(test(key, given) for given in inputs))
+        return tuple(key for key in self.named(name) if any(test(key, other) for other in inputs))
 
     def _relation_test(self, relation: str, role: str) -> Callable[[str, str], bool]:
         objects = self.scene.objects
         if role == "subject":
-            return lambda new, given: (relation, given) in objects[new].relations
+            return lambda key, other: (relation, other) in objects[key].relations
         if role == "object":
-            return lambda new, given: (relation, new) in objects[given].relations
+            return lambda key, other: (relation, key) in objects[other].relations
         if not relation.startswith("same "):
-            raise _Cannot(f"it is not said which end of '{relation}' is meant")
+            raise _Undetermined(f"the role of the named object in '{relation}' is missing")
         category = relation.removeprefix("same ")
-        return lambda new, given: new != given and self.alike(new, given, category) is True
+        return lambda key, other: key != other and self.share_value(key, other, category) is True
 
 
 def _ids(value: Value) -> Ids:
-    """An input of type Objects, of which there must be at least one for a question to make sense."""
+    """An input of type Objects, which must not be empty."""
     assert isinstance(value, tuple)
     if not value:
-        raise _Cannot("there is no object to look at")
+        raise _Undetermined("there is no object to look at")
     return value
 
 
 def _agreed(truths: Iterable[bool | None], what: str) -> bool:
-    """One truth for all, or none."""
+    """The truth value that all share; undetermined if one is unknown or they differ."""
     found = set(truths)
     if None in found:
-        raise _Cannot(f"{what} is not known")
+        raise _Undetermined(f"{what} is not known")
     if len(found) != 1:
-        raise _Cannot(f"objects disagree on {what}")
+        raise _Undetermined(f"objects disagree on {what}")
     return found == {True}
 
 
 def _only(words: Iterable[str], what: str) -> str:
     found = sorted(set(words))
     if len(found) != 1:
-        raise _Cannot(f"{what} is not known" if not found else f"{what} is not clear: {' or '.join(found)}")
+        raise _Undetermined(f"{what} is not known" if not found else f"{what} is not clear: {' or '.join(found)}")
     return found[0]
 
 
@@ -188,7 +205,7 @@ def _select(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value
     if name == SCENE:
         return (SCENE,)
     if name == "this":
-        raise _Cannot("'this' is known only by the id that stood in brackets")
+        raise _Undetermined("'this' is known only by the id that stood in brackets")
     return view.named(name)
 
 
@@ -199,7 +216,7 @@ def _relate(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value
 
 
 def _filter(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value:
-    """`not(..)` keeps what the plain word would leave out."""
+    """`not(..)` keeps the complement, objects without a known value included."""
     negative, value = negated(words[0])
     assert isinstance(inputs[0], tuple)
     return tuple(key for key in inputs[0] if (view.holds(key, row.category, value) is True) != negative)
@@ -221,7 +238,7 @@ def _query(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value:
     category = words[0]
     known = [view.values(key, category) for key in _ids(inputs[0])]
     if not all(known):
-        raise _Cannot(f"{category} is not known")
+        raise _Undetermined(f"{category} is not known")
     return _only(frozenset().union(*known), category)
 
 
@@ -235,42 +252,44 @@ def _verify(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value
 def _choose(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value:
     if row.category in COMPARED:
         return _compare(view, row, inputs)
-    given = _ids(inputs[0])
+    ids = _ids(inputs[0])
     if row.category == "rel":
         name, *options, role = words
-        true = [option for option in options if view.related(name, option, role, given)]
+        true = [option for option in options if view.related(name, option, role, ids)]
     else:
-        true = [option for option in words if all(view.holds(key, row.category, option) is True for key in given)]
+        true = [option for option in words if all(view.holds(key, row.category, option) is True for key in ids)]
     chosen = _only(true, row.category or "which holds")
     return RELATION_ANSWERS.get(chosen, chosen) if row.category == "rel" else chosen
 
 
 def _compare(view: _View, row: Row, inputs: Sequence[Value]) -> Value:
-    """The name of the object that has more, or less, of something."""
+    """Name of the object whose measure is larger or, with sign -1, smaller."""
     measure, sign = COMPARED[row.category]
     one, other = (_only(_ids(value), "the object to compare") for value in inputs)
     first, second = (measure(view, key) for key in (one, other))
     if first is None or second is None or first == second:
-        raise _Cannot(f"it is not known which is {row.category}")
+        raise _Undetermined(f"it is not known which is {row.category}")
     return view.name(one if sign * first > sign * second else other)
 
 
 def _common(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value:
     pairs = list(product(_ids(inputs[0]), _ids(inputs[1])))
-    shared = [category for category in COMMON if all(view.alike(one, other, category) is True for one, other in pairs)]
+    shared = [
+        category for category in COMMON if all(view.share_value(one, other, category) is True for one, other in pairs)
+    ]
     return _only(shared, "what they have in common")
 
 
 def _same(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value:
-    """Between two inputs every pair must agree on the verdict; of one set, one pair that differs makes it false."""
+    """With two inputs, all pairs must give the same truth value; with one, a pair that differs makes it false."""
     category = row.category or words[0]
     if len(inputs) == 2:
         pairs = product(_ids(inputs[0]), _ids(inputs[1]))
-        return _agreed((view.alike(one, other, category) for one, other in pairs), category)
-    given = _ids(inputs[0])
-    if not all(view.values(key, category) for key in given):
-        raise _Cannot(f"{category} is not known")
-    return all(view.alike(one, other, category) for one, other in combinations(given, 2))
+        return _agreed((view.share_value(one, other, category) for one, other in pairs), category)
+    ids = _ids(inputs[0])
+    if not all(view.values(key, category) for key in ids):
+        raise _Undetermined(f"{category} is not known")
+    return all(view.share_value(one, other, category) for one, other in combinations(ids, 2))
 
 
 def _different(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value:
@@ -285,7 +304,7 @@ def _box_measure(read: Callable[[Scene, str], float]) -> Measure:
 
 
 def _age(view: _View, key: str) -> float | None:
-    """A grown person is older than a child even where no age is told."""
+    """Rank of an age; an adult without a known age ranks above young and below old."""
     ages = view.values(key, "age")
     if len(ages) == 1:
         return 0.0 if ages == {"young"} else 2.0

@@ -1,8 +1,8 @@
-"""An oracle's results as targets for a learner that sees detected boxes.
+"""Results of the oracle as training targets over detected boxes.
 
-Departures from the paper and its code: a set of objects is a distribution over all boxes that show one of them, by
-overlap in pixels, not the first object alone; "none of them" is a slot of its own; what the graph does not say, or the
-detector did not find, is masked and never guessed.
+Departures from the paper and its code: a set of objects is a distribution over all boxes that match one of them, by
+overlap in pixels, not the first object alone; "none" has its own slot; results that the graph does not determine, and
+objects that were not detected, are masked.
 
     targets = dense_targets(execute(program, scene), scene, detected.boxes)
     targets.objects[row], targets.supervised[row]
@@ -22,14 +22,14 @@ from program_guided.tasks.visual.oracle import SCENE, Result
 __all__ = ["MATCHING_OVERLAP", "DenseTargets", "dense_targets", "overlap"]
 
 MATCHING_OVERLAP = 0.5
-"""Intersection over union from which a box shows an object."""
+"""Minimum intersection over union of a box and an object that match."""
 
 Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class DenseTargets:
-    """One row a routine, `n` of them; `b` boxes."""
+    """Targets of a program: `n` routines, one row each; `b` boxes."""
 
     objects: Floats
     """(n, b + 1) distribution over boxes, the last slot for "none"; zeros for other types"""
@@ -37,7 +37,7 @@ class DenseTargets:
     """(n,)"""
     answers: tuple[str | None, ...]
     supervised: NDArray[np.bool_]
-    """(n,) whether the row's target is known"""
+    """(n,) True where the target is known"""
 
 
 def overlap(one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -55,9 +55,9 @@ def dense_targets(results: Sequence[Result], scene: Scene, boxes: NDArray[np.flo
     supervised = np.array([result.value is not None for result in results])
     for row, result in enumerate(results):
         if isinstance(result.value, tuple):
-            shown = _distribution(result.value, scene, boxes)
-            supervised[row] = shown is not None
-            objects[row] = 0 if shown is None else shown
+            distribution = _distribution(result.value, scene, boxes)
+            supervised[row] = distribution is not None
+            objects[row] = 0 if distribution is None else distribution
     return DenseTargets(
         objects,
         np.array([result.value is True for result in results]),
@@ -67,17 +67,18 @@ def dense_targets(results: Sequence[Result], scene: Scene, boxes: NDArray[np.flo
 
 
 def _distribution(ids: Sequence[str], scene: Scene, boxes: NDArray[np.floating]) -> NDArray[np.float64] | None:
-    """Each object that was found has the same share, parted among its boxes by overlap; None if none was found."""
+    """(boxes + 1,) equal shares for the detected objects, each split among its boxes by overlap; None if none was
+    detected."""
     if not ids:
         return np.append(np.zeros(len(boxes)), 1.0)
     if SCENE in ids or not len(boxes):
         return None
     overlaps = overlap(np.array([scene.objects[key].box.corners for key in ids]), boxes)
     overlaps[overlaps < MATCHING_OVERLAP] = 0
-    found = overlaps[overlaps.sum(1) > 0]
-    if not len(found):
+    detected = overlaps[overlaps.sum(1) > 0]
+    if not len(detected):
         return None
-    shares = found / found.sum(1, keepdims=True)
+    shares = detected / detected.sum(1, keepdims=True)
     return np.append(shares.mean(0), 0.0)
 
 

@@ -27,7 +27,7 @@ EMS_PER_PITCH = 1 / 0.602
 
 @cache
 def label_font(size: int) -> Font:
-    """The face of everything but code."""
+    """The face of all text but code."""
     return ImageFont.load_default(size)
 
 
@@ -43,7 +43,7 @@ def _code_font(pitch: int) -> Font:
 
 
 def _code_faces() -> tuple[str, ...]:
-    # Where matplotlib is, is asked without importing it: that would take a second.
+    # find_spec locates matplotlib without importing it, which would take a second.
     matplotlib = find_spec("matplotlib")
     if matplotlib is None or matplotlib.origin is None:
         return (CODE_FACE,)

@@ -1,7 +1,7 @@
-"""Where everything stands in a picture, in pixels.
+"""Layout of a picture, in pixels.
 
-It follows from the map's side, the program and the size of a cell alone, so that all pictures of one execution are
-equally large: they become the frames of one GIF.
+It depends on the map's side, the program and the size of a cell alone, so that all pictures of one execution have the
+same size: they become the frames of one GIF.
 
     ┌ numbers ───────┐ ┌ program ──────┐
     │ map            │ │ line          │
@@ -26,7 +26,7 @@ from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
 __all__ = ["CELL", "GUTTER", "LINE", "NUMBERS", "TITLE", "Box", "Layout"]
 
 Box = tuple[int, int, int, int]
-"""Left, top, right, bottom."""
+"""Edges of a rectangle: left, top, right, bottom."""
 
 CELL = 48
 """The cell for which the lengths below are given; others follow in proportion."""
@@ -38,10 +38,10 @@ SLOT_HEIGHT = 56
 TITLE = 32
 LINE = 20
 GUTTER = 52
-"""Left of the program's text: the arrow and the line's number."""
+"""Space left of the program's text, for the arrow and the line's number."""
 BANNER = 42
 NARROWEST, WIDEST = 26, 44
-"""Characters of a program's line that have room."""
+"""Bounds of the number of characters of a program's line that are shown."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Layout:
 
     @property
     def characters(self) -> int:
-        """How many of a line's characters have room."""
+        """Number of characters of a line that fit."""
         return min(max(self.longest, NARROWEST), WIDEST)
 
     @property
@@ -90,7 +90,7 @@ class Layout:
 
     @property
     def inventory(self) -> Box:
-        """What the agent carries, below the map."""
+        """The inventory, below the map."""
         left, top = self.scaled(MARGIN), self.map[3] + self.scaled(GAP)
         return left, top, left + self._left_width, top + self.scaled(SLOT_HEIGHT)
 
@@ -103,7 +103,7 @@ class Layout:
 
     @property
     def program_rows(self) -> int:
-        """How many lines of the program have room."""
+        """Number of lines of the program that fit."""
         _, top, _, bottom = self.program
         return (bottom - top - self.scaled(TITLE) - self.scaled(LINE) // 2) // self.scaled(LINE)
 

@@ -1,6 +1,6 @@
-"""What both pictures say in words: the part of a program that is shown, its words by colour, and the outcome.
+"""Text of both kinds of pictures: the visible part of a program, the kinds of its words, and the outcome.
 
-A program longer than its place scrolls, so that the pointed line is always seen.
+A program that is too long scrolls, so that the pointed line is always visible.
 
     >>> [row.text for row in window(("a()", "b()", "c()", "d()", "e()"), pointed=1, rows=4)]
     ['a()', 'b()', 'c()', '…']
@@ -76,9 +76,9 @@ def mood(outcome: str) -> str:
 
 
 def headline(outcome: str, message: str) -> str:
-    """One line: the outcome and, where it says more, the message; while the program runs, the message alone."""
+    """One line: the outcome and, if it adds something, the message; while the program runs, the message alone."""
     message = " ".join(message.split())
-    said = {"running": "", "failed": f"failed: {outcome}"}.get(mood(outcome), outcome)
-    if message.casefold() in (said, outcome):
-        return said
-    return ": ".join(part for part in (said, message) if part)
+    shown = {"running": "", "failed": f"failed: {outcome}"}.get(mood(outcome), outcome)
+    if message.casefold() in (shown, outcome):
+        return shown
+    return ": ".join(part for part in (shown, message) if part)

@@ -1,6 +1,6 @@
 """A moment of an execution as an image: the map, what the agent carries, the program and what has just happened.
 
-Files are written wholly or not at all.
+Files are written atomically.
 
     picture(snapshot).show()
     save_gif(snapshots, "execution.gif")
@@ -30,9 +30,9 @@ from program_guided.tasks.minecraft.pictures.sprites import SPRITES, sprite
 __all__ = ["picture", "save_gif", "save_png"]
 
 LAST_MILLISECONDS = 1500
-"""How long the last frame of a GIF is held."""
+"""Duration of the last frame of a GIF."""
 COLOURS = 255
-"""One less than a GIF's palette has: the last marks what did not change between frames."""
+"""One less than a GIF's palette has: the last one marks pixels that did not change between frames."""
 
 PAPER, INK, FAINT = "#f3efe6", "#2e3440", "#8b8f98"
 CARD, CARD_DIM = "#ffffff", "#e9e4d8"
@@ -69,7 +69,7 @@ def save_gif(snapshots: Iterable[Snapshot], path: str | Path, milliseconds: int 
 
 @dataclass(frozen=True)
 class _Page:
-    """What every part of a picture is drawn from and on."""
+    """The snapshot, its layout and the image it is drawn on."""
 
     snapshot: Snapshot
     layout: Layout
@@ -124,7 +124,7 @@ def _cell(page: _Page, row: int, column: int) -> None:
 
 
 def _flows_down(cells: tuple[tuple[str, ...], ...], row: int, column: int) -> bool:
-    """Whether the river runs through a bridge from top to bottom, so that it is crossed sideways."""
+    """True if the river runs through a bridge from top to bottom, so that it is crossed sideways."""
     above_and_below = {cells[other][column] for other in (row - 1, row + 1) if 0 <= other < len(cells)}
     return not above_and_below.isdisjoint({"river", "bridge"})
 
@@ -221,8 +221,8 @@ def _banner(page: _Page) -> None:
         page.label(((pill[0] + pill[2]) / 2, middle), text, INK, 14)
         x = pill[2] + inset
     ink, size = (INK, 15) if tone == "running" else (CARD, 18)
-    said = headline(snapshot.outcome, snapshot.message)
-    message = fitted(said, label_font(layout.scaled(size)), right - x - 3 * inset)
+    text = headline(snapshot.outcome, snapshot.message)
+    message = fitted(text, label_font(layout.scaled(size)), right - x - 3 * inset)
     page.label((x + inset, middle), message, ink, size, "lm")
 
 
@@ -247,7 +247,7 @@ def _palette(moments: tuple[Snapshot, ...]) -> Image.Image:
 
 
 def _write(path: Path, save: Callable[[BinaryIO], None]) -> None:
-    """Write a file wholly or not at all."""
+    """Write a file atomically."""
     if not os.path.isdir(path.parent):
         raise DataError(f"{path}: cannot be written: there is no folder {path.parent}")
     if os.path.isdir(path):

@@ -18,9 +18,9 @@ from program_guided.errors import DataError
 __all__ = ["plot_splits", "plot_trainings"]
 
 PANELS = (("tokens", 5), ("routines", 1), ("control_flows", 1), ("plan_steps", 5))
-"""What is plotted, and how many values a bar gathers."""
-LEAST_FAILED = 0.25
-"""% that is drawn where none failed: the scale has no 0."""
+"""Statistic of each panel, and the width of its histogram bins."""
+MIN_FAILED = 0.25
+"""Minimum % that is drawn: a logarithmic scale has no 0."""
 
 
 def plot_splits(splits: dict[str, Any], path: Path) -> None:
@@ -57,9 +57,9 @@ Curve = Sequence[Mapping[str, float]]
 def plot_trainings(
     curves: Mapping[str, Sequence[Curve]], path: Path, *, by: str = "seconds", ends: Mapping[str, float] | None = None
 ) -> None:
-    """% of held-out programs finished, against minutes ("seconds") or steps ("samples") of training, on a scale that
-    shows the last per cents. Each kind of training has the curves of its seeds: their mean, and its standard error.
-    `ends` are figures of others, by name, to be shown beside."""
+    """Plot the % of held-out programs finished, against minutes ("seconds") or steps ("samples") of training, on a
+    logarithmic scale of failures. Each kind of training has the curves of its seeds, their mean and standard error.
+    `ends` are figures of other work, by name, shown as lines."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -73,19 +73,19 @@ def plot_trainings(
         failed = [np.array([100 - each["completion"] for each in curve]) for curve in seeds]
         if len(seeds) > 1:
             for along, one in zip(at, failed, strict=True):
-                panel.semilogy(along, one.clip(LEAST_FAILED), color=colour, alpha=0.3, linewidth=0.8)
+                panel.semilogy(along, one.clip(MIN_FAILED), color=colour, alpha=0.3, linewidth=0.8)
         along = np.linspace(max(each[0] for each in at), min(each[-1] for each in at), 200)
         every = np.array([np.interp(along, *each) for each in zip(at, failed, strict=True)])
         mean, error = every.mean(axis=0), every.std(axis=0, ddof=1 if len(seeds) > 1 else 0) / len(seeds) ** 0.5
-        told = f"{kind}, mean of {len(seeds)} seeds" if len(seeds) > 1 else kind
-        panel.semilogy(along, mean.clip(LEAST_FAILED), color=colour, linewidth=1.8, label=told)
-        low, high = (mean - error).clip(LEAST_FAILED), (mean + error).clip(LEAST_FAILED)
+        name = f"{kind}, mean of {len(seeds)} seeds" if len(seeds) > 1 else kind
+        panel.semilogy(along, mean.clip(MIN_FAILED), color=colour, linewidth=1.8, label=name)
+        low, high = (mean - error).clip(MIN_FAILED), (mean + error).clip(MIN_FAILED)
         panel.fill_between(along, low, high, color=colour, alpha=0.2, linewidth=0)
     for name, completion in (ends or {}).items():
         panel.axhline(100 - completion, color="black", linestyle="--", linewidth=1, label=f"{name}: {completion:g}")
     panel.set_xlabel(label)
     panel.set_ylabel("% of held-out programs finished")
-    panel.set_ylim(100, LEAST_FAILED * 0.9)
+    panel.set_ylim(100, MIN_FAILED * 0.9)
     marks = (0, 50, 80, 90, 95, 98, 99, 99.5)
     panel.set_yticks([100 - mark for mark in marks], [f"{mark:g}" for mark in marks], minor=False)
     panel.set_yticks([], minor=True)
@@ -97,7 +97,7 @@ def plot_trainings(
 
 
 def _save(figure: Any, path: Path) -> None:
-    """Write a PNG, whole or not at all."""
+    """Write a PNG atomically."""
     import matplotlib.pyplot as plt
 
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.png")

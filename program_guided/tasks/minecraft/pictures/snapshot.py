@@ -9,14 +9,14 @@ __all__ = ["Snapshot"]
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a person sees at one time step."""
+    """The visible state of a world at one time step."""
 
     cells: tuple[tuple[str, ...], ...]
     """Rows from the top, each the names (of `KINDS`, never "outside") of its cells from the left."""
     agent: tuple[int, int]
     """Row and column of the agent, from 0."""
     inventory: dict[str, int]
-    """How many of each of `OBJECTS` it carries."""
+    """Number of each of `OBJECTS` that it carries."""
     program: tuple[str, ...]
     """The program's lines, as printed."""
     pointed: int | None
@@ -25,6 +25,6 @@ class Snapshot:
     action: str = ""
     """The action that led here (of `ACTIONS`), empty at the start."""
     message: str = ""
-    """What has just happened: "mine(gold) ended", "finished", "failed: wrong answer"."""
+    """The last event: "mine(gold) ended", "finished", "failed: wrong answer"."""
     outcome: str = "running"
     """running, finished, wrong answer, wrong place, missing object or timeout."""

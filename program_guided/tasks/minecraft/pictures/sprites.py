@@ -1,4 +1,4 @@
-"""The things of the world as small drawings, made of shapes when first asked for; there are no image files.
+"""The things of the world as small drawings, made of shapes at first use; there are no image files.
 
 A sprite is drawn on a canvas of 48 x 48 units, four times as large as wanted, and reduced. Terrain fills its
 cell (but for the merchant); objects and the agent leave the rest of the cell transparent.
@@ -143,7 +143,7 @@ def _bridge(brush: Brush) -> None:
 
 
 def _merchant(brush: Brush) -> None:
-    """A stall with a striped awning, somebody friendly behind the counter."""
+    """A stall with a striped awning and a person behind the counter."""
     brush.box(8, 14, 40, 34, "#5b4636")
     brush.disc(24, 23, 6, "#f3c9a0")
     brush.half_disc(24, 22, 6.4, "#6b3f22")
@@ -169,7 +169,7 @@ def _merchant(brush: Brush) -> None:
 
 
 def _bar(brush: Brush, left: float, bottom: float, width: float, colours: tuple[str, str, str]) -> None:
-    """A cast bar, seen from the front and a little from above; colours of its front, top and right side."""
+    """A cast bar from the front and slightly above; colours of its front, top and right side."""
     front, top, side = colours
     right = left + width
     brush.area([(left, bottom), (right, bottom), (right - 3, bottom - 10), (left + 3, bottom - 10)], front)
@@ -254,7 +254,7 @@ def _rectangle(brush: Brush) -> None:
 
 
 def _agent(brush: Brush) -> None:
-    """Small and to the right, so that what it stands on is still seen."""
+    """Small and to the right, so that the cell below stays visible."""
     for left in (29.8, 35.2):
         brush.box(left, 37, left + 4, 45.4, "#2c3e75", 1)
     for x in (27.4, 41.6):

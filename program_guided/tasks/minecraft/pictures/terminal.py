@@ -44,7 +44,7 @@ SYMBOLS = {
     "circle": ("()", "bold #7a0f18 on #ff9aa0"),
     "rectangle": ("[]", "bold #ffffff on #1d46b0"),
 }
-"""Two characters, unlike each other without their colours, and the colours."""
+"""Two characters, distinguishable without colour, and their colours."""
 AGENT = ("@", "bold #ffffff on #e0186f")
 BANNERS = {
     "running": "bold #2e3440 on #dcd5c5",
@@ -59,17 +59,17 @@ BORDERS = 2
 ROW_NUMBER = 3
 CARRIED = 15
 """Characters: a symbol, a name and a count."""
-WIDEST = 100
-"""Wider terminals are left empty on the right."""
-MOST_LINES = 17
-"""Of a program: with the borders, the banner and the legend this leaves room in a terminal of 24 lines."""
-MOST_LABELS = 9
-"""A wider map has a number over every second column only: two-digit ones would run together."""
+MAX_WIDTH = 100
+"""Wider terminals stay empty on the right."""
+MAX_LINES = 17
+"""Maximum lines of a program: with borders, banner and legend they fit into a terminal of 24 lines."""
+MAX_LABELS = 9
+"""Maximum columns of a map with a number over each; on wider maps, two-digit numbers would run together."""
 
 
 def view(snapshot: Snapshot) -> RenderableType:
     """The map, what the agent carries, the program and what has just happened, as wide as the terminal or less."""
-    lines = window(snapshot.program, snapshot.pointed, MOST_LINES)
+    lines = window(snapshot.program, snapshot.pointed, MAX_LINES)
     height = max(len(snapshot.cells) + 1, len(OBJECTS), len(lines)) + BORDERS
     body = Table.grid(expand=True)
     body.add_column(width=2 * len(snapshot.cells[0]) + ROW_NUMBER + BORDERS)
@@ -81,11 +81,11 @@ def view(snapshot: Snapshot) -> RenderableType:
         "program": _program(lines, BANDS[mood(snapshot.outcome)]),
     }
     body.add_row(*(_panel(title, content, height) for title, content in parts.items()))
-    return Constrain(Group(_banner(snapshot), body, _legend()), WIDEST)
+    return Constrain(Group(_banner(snapshot), body, _legend()), MAX_WIDTH)
 
 
 def animate(snapshots: Iterable[Snapshot], delay: float = 0.15, console: Console | None = None) -> None:
-    """Play an execution in place; where there is no terminal, print its two ends and the messages in between."""
+    """Play an execution in place; if the output is no terminal, print its two ends and the messages in between."""
     console = console or Console()
     play = _play if console.is_terminal else _log
     play(snapshots, delay, console)
@@ -107,7 +107,7 @@ def _play(snapshots: Iterable[Snapshot], delay: float, console: Console) -> None
 
 
 def _log(snapshots: Iterable[Snapshot], delay: float, console: Console) -> None:
-    """Never waits: nobody is looking."""
+    """Print without delay, for output that is no terminal."""
     remaining = iter(snapshots)
     for first in islice(remaining, 1):
         console.print(view(first))
@@ -130,7 +130,7 @@ def _panel(title: str, content: RenderableType, height: int) -> Panel:
 
 def _map(snapshot: Snapshot) -> Text:
     columns = len(snapshot.cells[0])
-    step = 1 if columns <= MOST_LABELS else 2
+    step = 1 if columns <= MAX_LABELS else 2
     labels = (f"{column + 1:2}".ljust(2 * step) for column in range(0, columns, step))
     drawn = Text(" " * ROW_NUMBER + "".join(labels))
     for row, names in enumerate(snapshot.cells):
@@ -141,7 +141,7 @@ def _map(snapshot: Snapshot) -> Text:
 
 
 def _cell(name: str, agent: bool) -> Text:
-    """The agent leaves half of what it stands on to be seen."""
+    """A cell; half of the symbol stays visible beside the agent."""
     symbol, style = SYMBOLS[name]
     return Text.assemble(AGENT, (symbol[0], style)) if agent else Text(symbol, style)
 
@@ -170,8 +170,8 @@ def _line(row: Row) -> Text:
 
 
 def _banner(snapshot: Snapshot) -> RenderableType:
-    said = headline(snapshot.outcome, snapshot.message)
-    banner = _one_line(f"step {snapshot.time:<4} {snapshot.action or 'start':6} {said}")
+    event = headline(snapshot.outcome, snapshot.message)
+    banner = _one_line(f"step {snapshot.time:<4} {snapshot.action or 'start':6} {event}")
     return Padding(banner, (0, 1), style=BANNERS[mood(snapshot.outcome)])
 
 

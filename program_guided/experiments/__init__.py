@@ -1,1 +1,0 @@
-"""Experiments: questions that a single command answers with figures."""

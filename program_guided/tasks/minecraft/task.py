@@ -1,0 +1,100 @@
+"""The 2D Minecraft world as a task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+from program_guided.errors import DataError
+from program_guided.language.domain import ACTION, BOOLEAN, Domain
+from program_guided.language.vocabulary import Vocabulary
+from program_guided.learning.results import Action, Boolean, ResultType
+from program_guided.learning.settings import A2CSettings, Algorithm, ImitationSettings, PPOSettings, Recipe, Target
+from program_guided.models.readers.config import Grid
+from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, LARGEST_SIDE, OBJECTS, THINGS
+from program_guided.tasks.minecraft.entry import Entry
+from program_guided.tasks.world_task import BatchWorldTask
+
+if TYPE_CHECKING:
+    from program_guided.learning.checkpoint import Checkpoint
+    from program_guided.models.model import Model
+    from program_guided.tasks.minecraft.executor import MinecraftExecutor
+    from program_guided.tasks.minecraft.world.batch import Batch
+
+__all__ = ["Minecraft"]
+
+BEHAVIOURS = ACTIONS.index("true")
+"""Actions with smaller numbers belong to behaviours, the others to conditions."""
+
+
+@final
+@dataclass(eq=False)
+class Minecraft(BatchWorldTask):
+    """Programs in the 2D Minecraft world."""
+
+    held_out: int = 200
+    """Number of programs at the end of train that are held out for evaluation."""
+    without: tuple[str, ...] = ()
+    """Leave out programs that contain one of these routines, like "mine(gold)" or "is_there[river]"."""
+
+    name: ClassVar[str] = "minecraft"
+    version: ClassVar[int] = DOMAIN.version
+    reader: ClassVar[Any] = Grid(kinds=THINGS, side=LARGEST_SIDE, items=OBJECTS)
+    splits: ClassVar[tuple[str, ...]] = ("train", "test", "longer", "complex", "test-complex")
+    training_options: ClassVar[tuple[str, ...]] = ("held_out", "without")
+    commands: ClassVar[Mapping[str, str]] = {
+        "evaluate": "program_guided.tasks.minecraft.commands.evaluate:Evaluate",
+        "run": "program_guided.tasks.minecraft.commands.run:Run",
+        "build": "program_guided.tasks.minecraft.commands.dataset:Build",
+        "stats": "program_guided.tasks.minecraft.commands.dataset:Stats",
+    }
+
+    @property
+    def domain(self) -> Domain:
+        return DOMAIN
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary.of(DOMAIN)
+
+    @cached_property
+    def results(self) -> Mapping[str, ResultType]:
+        return {ACTION: Action(values=ACTIONS[:BEHAVIOURS]), BOOLEAN: Boolean()}
+
+    def entries(self, split: str) -> tuple[Entry, ...]:
+        from program_guided.tasks.minecraft.routines import read_routine
+        from program_guided.tasks.minecraft.splits import load_split
+
+        removed = [read_routine(text) for text in self.without]
+        every = load_split(split)
+        return tuple(entry for entry in every if not any(each.in_program(entry.program) for each in removed))
+
+    def worlds(self, entries: Sequence[Entry], count: int, *, variants: int = 1) -> Batch:
+        from program_guided.tasks.minecraft.world.batch import Batch
+
+        return Batch(entries, count, variants=variants)
+
+    def executor(self, model: Model, checkpoint: Checkpoint, **acting: Any) -> MinecraftExecutor:
+        from program_guided.tasks.minecraft.executor import MinecraftExecutor
+
+        return MinecraftExecutor(model, checkpoint, **acting)
+
+    def recipe(self, target: Target, model: str, algorithm: Algorithm) -> Recipe:
+        if target == "dense":
+            settings = ImitationSettings()
+            if model == "paper":
+                settings = replace(settings, steps=18_000, learning_rate=1e-3, extra_conditions=0.25, greedy_rise=0.4)
+            return Recipe(settings)
+        settings_of_reward = A2CSettings() if algorithm == "a2c" else PPOSettings()
+        return Recipe(settings_of_reward, model={"memory": False}, reader={"names": model == "plus"})
+
+    def check_data(self, target: Target) -> None:
+        if len(self.entries("train")) <= self.held_out:
+            left = len(self.entries("train"))
+            problem = f"{left} programs of train are left" if self.without else f"train has {left} programs"
+            raise DataError(f"held-out {self.held_out}: {problem}; at least one must be trained on")
+
+    def identity(self) -> dict[str, Any]:
+        return {"held_out": self.held_out, "without": list(self.without)}

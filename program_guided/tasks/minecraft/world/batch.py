@@ -1,0 +1,417 @@
+"""A batch of worlds that run programs: the basis of the environments, the evaluation and the learners.
+
+    batch = Batch(entries, count=1024)
+    batch.seed(0); batch.reset()
+    batch.step(actions)
+    batch.observe(), batch.ended, batch.outcome, batch.best_actions()
+
+It implements the protocol `learning.worlds.Worlds` on arrays.
+
+Every program has `variants` worlds, each made when it is first needed from the program's own seed; an episode draws a
+program and one of its worlds. World i of a batch depends on the seed and on i, never on the batch's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from program_guided.errors import WorldError
+from program_guided.language.table import RoutineTable
+from program_guided.learning.worlds import Conditions, Hindsight, Only, Seen
+from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, LARGEST_SIDE, SMALLEST_SIDE
+from program_guided.tasks.minecraft.entry import Entry
+from program_guided.tasks.minecraft.world.compiled import compiled, inlined
+from program_guided.tasks.minecraft.world.generator import copy_world, generate
+from program_guided.tasks.minecraft.world.kernels import NONE, RUNNING, begin, conditions_hold, step_world
+from program_guided.tasks.minecraft.world.planner import label
+from program_guided.tasks.minecraft.world.random import draw, mix
+from program_guided.tasks.minecraft.world.rules import ACTION_MASK, TIME_LIMIT, Action, Outcome
+from program_guided.tasks.minecraft.world.state import Draft, ProgramSet, Workspace, Worlds, program_set
+
+__all__ = ["DEFAULT_SIDES", "MAX_ROUTINES", "Batch"]
+
+DEFAULT_SIDES = (SMALLEST_SIDE, 8)
+"""Sides of the paper's maps."""
+MAX_ROUTINES = 96
+"""Rows of an observed routine table; enough for programs of 200 tokens and more."""
+FLOW = 3
+UNKNOWN, READY, IMPOSSIBLE = 0, 1, 2
+MAX_REDRAWS = 10_000
+NO_WORLD = -2
+
+
+class Pool(NamedTuple):
+    """The worlds of all programs, `variants` rows each, filled as they are needed."""
+
+    worlds: Worlds
+    state: NDArray[np.int8]
+    """State of each row: UNKNOWN, READY, or IMPOSSIBLE if no world was found for it."""
+    offered: NDArray[np.int32]
+    """The programs that episodes are drawn from."""
+    variants: int
+
+
+class View(NamedTuple):
+    """Parts of the observation other than the world itself, kept up to date by the kernels."""
+
+    words: NDArray[np.uint8]
+    """(worlds, routines, L) words of each routine, 0 beyond the program's end."""
+    flow: NDArray[np.int16]
+    """(worlds, routines, 3) kind (-1 beyond the end), row after true, row after false."""
+    mask: NDArray[np.bool_]
+    """(worlds, actions) True for actions allowed at the pointed routine."""
+
+
+@compiled
+def _fill(
+    pool: Pool,
+    wanted: NDArray[np.int64],
+    programs: ProgramSet,
+    seeds: NDArray[np.uint64],
+    sides: tuple[int, int],
+    trial: Worlds,
+    draft: Draft,
+    workspace: Workspace,
+) -> None:
+    """Make the worlds of these rows of the pool."""
+    for slot in wanted:
+        program, variant = slot // pool.variants, slot % pool.variants
+        seed = seeds[program] if variant == 0 else mix(seeds[program], variant)
+        steps = generate(pool.worlds, slot, programs, program, seed, sides, trial, draft, workspace)
+        pool.state[slot] = READY if steps >= 0 else IMPOSSIBLE
+
+
+@inlined
+def _show_mask(worlds: Worlds, i: int, programs: ProgramSet, view: View) -> None:
+    program = worlds.program[i]
+    routine = min(worlds.routine[i], programs.size[program] - 1)
+    operation = programs.operation[programs.first[program] + routine]
+    for action in range(view.mask.shape[1]):
+        view.mask[i, action] = ACTION_MASK[operation, action]
+
+
+@inlined
+def _show_program(worlds: Worlds, i: int, programs: ProgramSet, view: View) -> None:
+    first, size = programs.first[worlds.program[i]], programs.size[worlds.program[i]]
+    for routine in range(view.words.shape[1]):
+        inside = routine < size
+        row = first + routine if inside else 0
+        for word in range(view.words.shape[2]):
+            view.words[i, routine, word] = programs.words[row, word] if inside else 0
+        view.flow[i, routine, 0] = programs.kind[row] if inside else -1
+        view.flow[i, routine, 1] = programs.on_true[row] if inside else 0
+        view.flow[i, routine, 2] = programs.on_false[row] if inside else 0
+
+
+@inlined
+def _reset(worlds: Worlds, i: int, programs: ProgramSet, pool: Pool, view: View, random: NDArray[np.uint64]) -> int:
+    """Begin a new episode: draw a program and one of its worlds, until there is such a world. For a world that has not
+    been made yet, return its row of the pool (else -1) and undo the draw."""
+    for _ in range(MAX_REDRAWS):
+        before = random[i]
+        program = pool.offered[draw(random, i, len(pool.offered))]
+        slot = program * pool.variants + draw(random, i, pool.variants)
+        if pool.state[slot] == UNKNOWN:
+            random[i] = before
+            return int(slot)
+        if pool.state[slot] == READY:
+            copy_world(pool.worlds, slot, worlds, i)
+            begin(worlds, i, programs, program)
+            _show_program(worlds, i, programs, view)
+            _show_mask(worlds, i, programs, view)
+            return NONE
+    return NO_WORLD
+
+
+@compiled
+def _reset_where(
+    where: NDArray[np.bool_],
+    wanted: NDArray[np.int64],
+    worlds: Worlds,
+    programs: ProgramSet,
+    pool: Pool,
+    view: View,
+    random: NDArray[np.uint64],
+) -> int:
+    """Begin new episodes; worlds whose map must be made first stay in `where`, and the maps' rows go to `wanted`."""
+    count = 0
+    for i in range(len(where)):
+        if where[i]:
+            slot = _reset(worlds, i, programs, pool, view, random)
+            if slot == NO_WORLD:
+                return NO_WORLD
+            where[i] = slot != NONE
+            if slot != NONE:
+                wanted[count] = slot
+                count += 1
+    return count
+
+
+@compiled
+def _step(
+    actions: NDArray[np.int64],
+    over: NDArray[np.bool_],
+    worlds: Worlds,
+    programs: ProgramSet,
+    view: View,
+    ended: NDArray[np.int16],
+    time_limit: int,
+) -> None:
+    """Step the worlds that run; `over` marks those that were over before."""
+    for i in range(len(actions)):
+        ended[i] = NONE
+        over[i] = worlds.outcome[i] != RUNNING
+        if not over[i]:
+            ended[i] = step_world(worlds, i, programs, actions[i], time_limit)
+            if ended[i] != NONE:
+                _show_mask(worlds, i, programs, view)
+
+
+class Batch:
+    """`count` worlds that draw their programs from `entries`."""
+
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        count: int,
+        *,
+        variants: int = 1,
+        sides: tuple[int, int] = DEFAULT_SIDES,
+        time_limit: int = TIME_LIMIT,
+        max_routines: int = MAX_ROUTINES,
+        require_worlds: bool = True,
+    ) -> None:
+        """`require_worlds=False`: the caller provides the maps and never resets."""
+        low, high = sides
+        if not SMALLEST_SIDE <= low <= high <= LARGEST_SIDE:
+            raise WorldError(
+                f"sides {low} to {high}: a map's side is from {SMALLEST_SIDE} to {LARGEST_SIDE}, the smaller first"
+            )
+        for name, value in (("worlds", count), ("variants", variants), ("time_limit", time_limit)):
+            if value < 1:
+                raise WorldError(f"{value} {name}: at least 1 is needed")
+        self.entries = tuple(entries)
+        for entry in self.entries:
+            if not 0 <= entry.seed < 2**63:
+                raise WorldError(f"seed {entry.seed}: a seed is from 0 to 2**63 - 1")
+        self.tables: tuple[RoutineTable, ...] = tuple(_table(entry, max_routines) for entry in self.entries)
+        self.count, self.variants, self.sides, self.time_limit = count, variants, sides, time_limit
+        self.max_routines = max_routines
+        self.answers = (int(Action.TRUE), int(Action.FALSE))
+        self.programs = program_set(self.tables)
+        self.worlds = Worlds.empty(count, high)
+        self.view = View(
+            words=np.zeros((count, max_routines, DOMAIN.routine_width), np.uint8),
+            flow=np.zeros((count, max_routines, FLOW), np.int16),
+            mask=np.zeros((count, len(ACTIONS)), np.bool_),
+        )
+        self.ended = np.full(count, NONE, np.int16)
+        """The routine that ended in the last step of each world, or -1."""
+        self._pool = Pool(
+            worlds=Worlds.empty(len(self.entries) * variants, high),
+            state=np.zeros(len(self.entries) * variants, np.int8),
+            offered=np.arange(len(self.entries), dtype=np.int32),
+            variants=variants,
+        )
+        self._named: NDArray[np.bool_] | None = None
+        """(routines,) those that hindsight may name, once computed."""
+        self._seeds = np.array([entry.seed for entry in self.entries], np.uint64)
+        self._trial, self._draft, self._workspace = Worlds.empty(1, high), Draft.empty(high), Workspace.empty(high)
+        self._random = np.zeros(count, np.uint64)
+        self._over = np.zeros(count, np.bool_)
+        self._wanted = np.zeros(count, np.int64)
+        self.seed(0)
+        if require_worlds:
+            self.offer(self._pool.offered)
+
+    def seed(self, seed: int) -> None:
+        """Set every world's own stream of random numbers."""
+        self._random[:] = [mix(seed, i) for i in range(self.count)]
+
+    def seed_each(self, seeds: Sequence[int | None]) -> None:
+        """Set the streams of random numbers one by one."""
+        self._random[:] = [mix((seed or 0) % 2**63, 0) for seed in seeds]
+
+    def offer(self, programs: NDArray[np.int32]) -> None:
+        """Draw the coming episodes from these programs only; the first of them must have a world."""
+        if len(programs) == 0:
+            raise WorldError("no programs are offered: at least one is needed")
+        for program in (int(min(programs)), int(max(programs))):
+            self._check(program)
+        self._require(int(programs[0]), 0)
+        self._pool = self._pool._replace(offered=np.ascontiguousarray(programs, np.int32))
+
+    def reset(self, where: NDArray[np.bool_] | None = None) -> None:
+        """Begin a new episode in every world, or only in those of the mask."""
+        self._over[:] = True if where is None else where
+        self.ended[self._over] = NONE
+        self._reset_over()
+
+    def _reset_over(self) -> None:
+        """Reset the worlds that `_over` marks, and make the worlds of the pool that they need."""
+        missing = -1
+        while missing:
+            missing = _reset_where(
+                self._over, self._wanted, self.worlds, self.programs, self._pool, self.view, self._random
+            )
+            if missing == NO_WORLD:
+                raise WorldError("a new episode cannot begin: no world was found for any of the programs")
+            self._make(np.unique(self._wanted[:missing]))
+
+    def _make(self, slots: NDArray[np.int64]) -> None:
+        if len(slots):
+            memory = (self._trial, self._draft, self._workspace)
+            _fill(self._pool, slots, self.programs, self._seeds, self.sides, *memory)
+
+    def place(self, i: int, program: int, variant: int = 0) -> None:
+        """Begin a program in world i, a copy of one of the program's worlds."""
+        copy_world(self._pool.worlds, self._require(program, variant), self.worlds, i)
+        self.begin(i, program)
+
+    def _check(self, program: int) -> None:
+        if not 0 <= program < len(self.entries):
+            raise WorldError(f"program {program}: there are {len(self.entries)}, from 0 to {len(self.entries) - 1}")
+
+    def possible(self, program: int, variant: int = 0) -> bool:
+        """True if the program has such a world."""
+        self._check(program)
+        if not 0 <= variant < self.variants:
+            raise WorldError(
+                f"variant {variant}: every program has {self.variants} worlds, from 0 to {self.variants - 1}"
+            )
+        slot = program * self.variants + variant
+        if self._pool.state[slot] == UNKNOWN:
+            self._make(np.array([slot]))
+        return bool(self._pool.state[slot] == READY)
+
+    def _require(self, program: int, variant: int) -> int:
+        """The pool's row of a world; `WorldError` if there is none."""
+        if not self.possible(program, variant):
+            raise WorldError(
+                f"no world of side {self.sides[0]} to {self.sides[1]} was found in which program {program} can be "
+                f"finished within {TIME_LIMIT} steps; does it ask for something impossible?\n"
+                f"{self.entries[program].text}"
+            )
+        return program * self.variants + variant
+
+    def begin(self, i: int, program: int) -> None:
+        """Begin this program in world i as it is now."""
+        begin(self.worlds, i, self.programs, program)
+        self.ended[i] = NONE
+        _show_program(self.worlds, i, self.programs, self.view)
+        _show_mask(self.worlds, i, self.programs, self.view)
+
+    def step(self, actions: NDArray[np.int64]) -> None:
+        """One time step of the worlds that still run; the others do not change."""
+        _step(actions, self._over, self.worlds, self.programs, self.view, self.ended, self.time_limit)
+
+    def step_or_reset(self, actions: NDArray[np.int64]) -> None:
+        """One time step of the worlds that still run; the others begin a new episode (their action is ignored)."""
+        self.step(actions)
+        self._reset_over()
+
+    def state(self) -> dict[str, NDArray[np.generic]]:
+        """Copies of the full state of the worlds and of their random numbers, by name."""
+        return {name: array.copy() for name, array in (*self.worlds._asdict().items(), ("random", self._random))}
+
+    def restore(self, state: Mapping[str, NDArray[np.generic]]) -> None:
+        """Restore a `state` of a batch made with the same arguments."""
+        for name, array in (*self.worlds._asdict().items(), ("random", self._random)):
+            array[...] = state[name]
+        self.ended[:] = NONE
+        for i in range(self.count):
+            _show_program(self.worlds, i, self.programs, self.view)
+            _show_mask(self.worlds, i, self.programs, self.view)
+
+    @property
+    def program(self) -> NDArray[np.int32]:
+        return self.worlds.program
+
+    @property
+    def routine(self) -> NDArray[np.int16]:
+        return self.worlds.routine
+
+    @property
+    def previous(self) -> NDArray[np.int16]:
+        return self.worlds.previous
+
+    @property
+    def time(self) -> NDArray[np.int32]:
+        return self.worlds.time
+
+    @property
+    def outcome(self) -> NDArray[np.int8]:
+        """An `Outcome` for each world."""
+        return self.worlds.outcome
+
+    def operation_names(self) -> tuple[str, ...]:
+        return tuple(each.name for each in DOMAIN.operations)
+
+    def outcome_name(self, code: int) -> str:
+        return str(Outcome(code))
+
+    def action_name(self, action: int) -> str:
+        return ACTIONS[action]
+
+    def observe(self, only: Only = slice(None)) -> Seen:
+        """The observation of some worlds; for all worlds, its arrays are the batch's own."""
+        worlds, view = self.worlds, self.view
+        specification: dict[str, NDArray[Any]] = {
+            "map": worlds.cells[only],
+            "agent": worlds.agent[only],
+            "inventory": worlds.inventory[only],
+        }
+        longest = int(self.programs.size[worlds.program[only]].max())
+        parents = worlds.previous[only][:, None]
+        return Seen(specification, view.words[only], worlds.routine[only], parents, view.mask[only], longest)
+
+    def conditions(self) -> Conditions:
+        from program_guided.tasks.minecraft.replay import CountConditions
+
+        return CountConditions(self.programs)
+
+    def hindsight(self) -> Hindsight:
+        from program_guided.tasks.minecraft.hindsight import History, named_in
+
+        if self._named is None:
+            self._named = named_in(self.programs)
+        return History(self, self._named)
+
+    @property
+    def reward(self) -> NDArray[np.float64]:
+        """+1 in the step that finishes a program, else 0."""
+        return ((self.outcome == Outcome.FINISHED) & ~self._over).astype(np.float64)
+
+    @property
+    def terminated(self) -> NDArray[np.bool_]:
+        return (self.outcome != Outcome.RUNNING) & (self.outcome != Outcome.TIMEOUT)
+
+    @property
+    def truncated(self) -> NDArray[np.bool_]:
+        return self.outcome == Outcome.TIMEOUT
+
+    def best_actions(self) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+        """(worlds, actions) mask of the planner's best actions, and its steps to the end of the pointed routine."""
+        bits, steps = np.zeros(self.count, np.uint16), np.zeros(self.count, np.int32)
+        label(self.worlds, self.programs, bits, steps, self._workspace)
+        return (bits[:, None] >> np.arange(len(ACTIONS), dtype=np.uint16) & 1).astype(np.bool_), steps
+
+    def conditions_hold(self, numbers: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Evaluate conditions: True for each pair of a world and a row of the programs whose condition holds."""
+        result = np.zeros(len(numbers), np.bool_)
+        conditions_hold(self.worlds, numbers, self.programs, rows, result)
+        return result
+
+
+def _table(entry: Entry, max_routines: int) -> RoutineTable:
+    table = entry.table
+    if len(table) > max_routines:
+        raise WorldError(
+            f"the program has {len(table)} routines, observations have room for {max_routines}; "
+            f"give a larger max_routines"
+        )
+    return table

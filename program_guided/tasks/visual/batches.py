@@ -1,0 +1,176 @@
+"""GQA questions as examples: programs from an index, objects from the files of features, targets from the oracle.
+
+    index, features = Index.open(folder / "index"), ObjectFeatures(folder / "objects")
+    source = Questions(index, "train_balanced", features, vocabulary, results_of(answers))
+    examples = source.batch(numbers, dense=True)        # `learning.examples.Examples`
+
+Features are cached up to a maximum size; targets are computed when a question is first drawn.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from program_guided.language.domain import BOOLEAN
+from program_guided.language.syntax import Program
+from program_guided.language.vocabulary import Vocabulary
+from program_guided.learning.examples import Examples, tensors_of
+from program_guided.learning.execution import Programs
+from program_guided.learning.results import NO_TARGET, Answer, ResultType
+from program_guided.models.readers.config import Arrays, Objects
+from program_guided.tasks.visual.domain import ANSWER, COMPARATIVES, DOMAIN, OBJECTS, RESULTS, ROWS
+from program_guided.tasks.visual.features import Detected, ObjectFeatures
+from program_guided.tasks.visual.index import Index
+from program_guided.tasks.visual.index.assembly import UNKNOWN_WORD
+from program_guided.tasks.visual.oracle import execute
+from program_guided.tasks.visual.targets import DenseTargets, dense_targets
+
+__all__ = ["BOOLEAN_TARGETS", "TYPES", "Questions", "arrays_of", "programs_of"]
+
+BOOLEAN_TARGETS = {"yes": 0, "no": 1}
+"""Answer of a Boolean -> its target."""
+_FAMILIES = [(row.family, row.category in COMPARATIVES) for row in (ROWS[each.name] for each in DOMAIN.operations)]
+KINDS = np.array([_FAMILIES.index(each) for each in _FAMILIES])
+"""Kind of question by its last operation: the family, comparatives as a kind of their own."""
+TYPES = np.array([*(RESULTS.index(operation.output) for operation in DOMAIN.operations), -1])
+"""Result type of every operation; -1, the last, for no operation."""
+MAX_FEATURE_BYTES = 2_000_000_000
+"""Maximum size of the features kept in memory."""
+MAX_TARGETS = 200_000
+"""Maximum number of questions whose targets are kept in memory."""
+
+
+class Questions:
+    """A set of questions of an index, with the features of their pictures (`learning.examples.ExampleSource`)."""
+
+    def __init__(
+        self,
+        index: Index,
+        name: str,
+        features: ObjectFeatures,
+        vocabulary: Vocabulary,
+        results: Mapping[str, ResultType],
+    ) -> None:
+        self.index, self.set, self._features = index, index.questions(name), features
+        self.vocabulary, self.results = vocabulary, results
+        self._cache: OrderedDict[int, Detected] = OrderedDict()
+        self._cache_bytes = 0
+        self._targets: dict[int, DenseTargets] = {}
+        answers = results[ANSWER]
+        assert isinstance(answers, Answer)
+        self.answers: tuple[str, ...] = answers.values
+        self._words = np.array([vocabulary.index.get(word, UNKNOWN_WORD) for word in index.words])
+        self._boolean_targets = np.array(
+            [*(BOOLEAN_TARGETS.get(answer, NO_TARGET) for answer in index.answers), NO_TARGET]
+        )
+        self._answer_targets = np.array(
+            [*(answers.index.get(answer, NO_TARGET) for answer in index.answers), NO_TARGET]
+        )
+
+    def __len__(self) -> int:
+        return len(self.set)
+
+    def specification_numbers(self) -> NDArray[np.int64]:
+        return np.asarray(self.set.columns["image"], np.int64)
+
+    def weights(self) -> NDArray[np.float64]:
+        """Sampling weights of the questions, larger for rare kinds."""
+        columns = self.set.columns
+        kinds = KINDS[np.asarray(columns["operation"])[np.asarray(columns["routine"][1:]) - 1]]
+        return np.bincount(kinds)[kinds] ** -0.6
+
+    def batch(self, numbers: NDArray[np.int64], dense: bool = True, about: NDArray[np.int64] | None = None) -> Examples:
+        batch = self.set.batch(numbers, unknown_words=True)
+        pictures = batch.images if about is None else about
+        images, of = np.unique(pictures, return_inverse=True)
+        detected = [self._detected(int(image)) for image in images]
+        arrays, shape = arrays_of(detected), batch.operations.shape
+        kinds = list(self.results.values())
+        targets = {kind.name: kind.empty(shape, arrays["exists"].shape[1]) for kind in kinds}
+        types = TYPES[batch.operations]
+        if dense and self.index.scene_ids:
+            for row, number in enumerate(numbers):
+                self._fill(row, int(number), int(pictures[row]), detected[of[row]], types, targets)
+        last = batch.lengths.astype(np.int64) - 1
+        own = np.flatnonzero(pictures == batch.images)
+        boolean = types[own, last[own]] == RESULTS.index(BOOLEAN)
+        answers = batch.answers[own]
+        targets[BOOLEAN][own, last[own]] = np.where(boolean, self._boolean_targets[answers], NO_TARGET)
+        targets[ANSWER][own, last[own]] = np.where(boolean, NO_TARGET, self._answer_targets[answers])
+        exists = batch.operations >= 0
+        return Examples(
+            tensors_of(arrays),
+            programs_of(self._words[batch.words], batch.parents, exists, of),
+            batch.operations,
+            torch.from_numpy(types),
+            {name: torch.from_numpy(target) for name, target in targets.items()},
+            torch.from_numpy(exists),
+            torch.from_numpy(last),
+        )
+
+    def _fill(
+        self,
+        row: int,
+        number: int,
+        image: int,
+        detected: Detected,
+        types: NDArray[np.int64],
+        targets: Mapping[str, NDArray[Any]],
+    ) -> None:
+        """Write the oracle's results of one question about a picture into the targets."""
+        own = image == int(self.set.columns["image"][number])
+        known = self._targets.get(number) if own else None
+        if known is None:
+            scene = self.index.scene(self.index.images[image])
+            results = execute(Program(self.set.routines(number)), scene)
+            known = dense_targets(results, scene, detected.boxes)
+            if own and len(self._targets) < MAX_TARGETS:
+                self._targets[number] = known
+        for routine in np.flatnonzero(known.supervised):
+            kind = RESULTS[types[row, routine]]
+            if kind == OBJECTS:
+                targets[kind][row, routine, : len(detected.boxes)] = known.objects[routine, :-1]
+                targets[kind][row, routine, -1] = known.objects[routine, -1]
+            elif kind == BOOLEAN:
+                targets[kind][row, routine] = BOOLEAN_TARGETS["yes" if known.booleans[routine] else "no"]
+            else:
+                targets[kind][row, routine] = self.results[ANSWER].encode(str(known.answers[routine]), 0)
+
+    def _detected(self, image: int) -> Detected:
+        """Detected objects of a picture; the least recently used are dropped beyond the maximum size."""
+        if image in self._cache:
+            self._cache.move_to_end(image)
+            return self._cache[image]
+        detected = self._features.read(self.index.images[image])
+        self._cache[image] = detected
+        self._cache_bytes += detected.features.nbytes
+        while self._cache_bytes > MAX_FEATURE_BYTES:
+            _, dropped = self._cache.popitem(last=False)
+            self._cache_bytes -= dropped.features.nbytes
+        return detected
+
+    @cached_property
+    def families(self) -> NDArray[np.str_]:
+        """Family of every operation; "", the last, for no operation."""
+        return np.array([*(ROWS[operation.name].family for operation in DOMAIN.operations), ""])
+
+
+def programs_of(words: NDArray[Any], inputs: NDArray[Any], exists: NDArray[Any], of: NDArray[Any]) -> Programs:
+    """Programs as tensors."""
+    arrays = (words.astype(np.int64), inputs.astype(np.int64), exists, np.asarray(of, np.int64))
+    return Programs(*map(torch.from_numpy, arrays))
+
+
+def arrays_of(detected: Sequence[Detected]) -> Arrays:
+    """Detected objects of pictures as arrays for the reader, boxes as shares of the picture's sides."""
+    sides = [np.array([each.width, each.height] * 2, np.float32) for each in detected]
+    shares = [each.boxes / side for each, side in zip(detected, sides, strict=True)]
+    pictures = [{"features": each.features, "boxes": boxes} for each, boxes in zip(detected, shares, strict=True)]
+    return Objects(features=detected[0].features.shape[1], positions=4).collate(pictures)

@@ -1,0 +1,292 @@
+"""`proto dataset build, index, stats visual`: the embedded world, an index of the release, and a description of it."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from program_guided.errors import DataError
+from program_guided.output import (
+    Flag,
+    OptionalPath,
+    OptionalText,
+    bar_for_each,
+    counted,
+    print_table,
+    progress_bars,
+    report,
+)
+
+if TYPE_CHECKING:
+    from program_guided.tasks.visual.release.sources import Source
+    from program_guided.tasks.visual.task import Visual
+
+__all__ = ["PROCESSES", "Build", "Index", "Stats"]
+
+PROCESSES = min(4, os.cpu_count() or 1)
+"""Default number of processes that read questions."""
+BOUNDS = (
+    ("scenes", 1, math.inf),
+    ("seed", 0, math.inf),
+    ("pictures", 0, math.inf),
+    ("noise", 0, sys.float_info.max),
+    ("misses", 0, 1),
+)
+"""(option of `Build`, minimum, maximum)"""
+MAX_SKIPPED_LINES = 10
+"""Maximum number of skipped records that are printed; all are listed in a file."""
+TEST_SETS = ("testdev_balanced", "dev", "test_balanced", "val_balanced", "val_all", "val")
+"""Possible test sets of the blind prior; the first available one is used. (The release's `test` has no answers.)"""
+
+
+@dataclass(frozen=True)
+class Build:
+    """Generate the embedded world in the formats of the release; deterministic in the seed."""
+
+    LEAVE_OUT: ClassVar[tuple[str, ...]] = ("data", "features")
+    out: Path = Path("out/visual")
+    """Folder of the files."""
+    scenes: tuple[int, int, int] = (4000, 200, 300)
+    """Number of scenes of train, val and test, with 20, 10 and 10 balanced questions each."""
+    seed: int = 0
+    """Seed of the world."""
+    pictures: int = 12
+    """Number of scenes of test that are drawn as pictures."""
+    noise: float = 1.0
+    """Length of the noise of a detector's vectors; each word that is true of an object has length 1."""
+    misses: float = 0.005
+    """Probability that the detector misses an object."""
+
+    def run(self, task: Visual) -> int:
+        from program_guided.tasks.visual.embedded.building import write_world
+        from program_guided.tasks.visual.embedded.detections import Detector
+        from program_guided.tasks.visual.index.assembly import HEADER
+
+        self._check()
+        splits = dict(zip(("train", "val", "test"), self.scenes, strict=True))
+        (self.out / "index" / HEADER).unlink(missing_ok=True)  # an index of the previous world
+        with progress_bars() as progress:
+            show = bar_for_each(progress)
+            write_world(self.out, splits, self.seed, Detector(noise=self.noise, misses=self.misses), show)
+            self._draw(min(self.pictures, splits["test"]), show)
+        print(f"wrote {self.out}; next: proto dataset index visual --root {self.out}")
+        return 0
+
+    def _check(self) -> None:
+        for name, low, high in BOUNDS:
+            option = getattr(self, name)
+            values = option if isinstance(option, tuple) else (option,)
+            if not all(low <= value <= high for value in values):
+                bound = f"from {low} to {high}" if high == 1 else f"{low} or more"
+                raise DataError(f"{name} {' '.join(map(str, values))}: must be {bound}")
+
+    def _draw(self, count: int, show: Any) -> None:
+        """Draw scenes of test."""
+        from program_guided.tasks.visual.drawing.scene import draw_scene
+        from program_guided.tasks.visual.embedded.building import scenes_of
+
+        for number, scene in enumerate(scenes_of("test", count, self.seed)):
+            path = self.out / "pictures" / f"{scene.image_id}.png"
+            path.parent.mkdir(exist_ok=True)
+            draw_scene(scene).save(path)
+            show("pictures", number + 1, count)
+
+
+@dataclass(frozen=True)
+class Index:
+    """Build the index of the release, which training reads. An interrupted build is resumed by the same command."""
+
+    LEAVE_OUT: ClassVar[tuple[str, ...]] = ("data", "features")
+    root: Path
+    """Folder of the unpacked release (questions, scene graphs, choices), or of a generated world."""
+    out: OptionalPath = None
+    """Folder of the index; by default `index` in the root."""
+    only: tuple[str, ...] = ()
+    """Sets of questions to read, such as train_balanced val_balanced; by default all."""
+    skip_bad: Flag = False
+    """Skip, count and list records that cannot be read, instead of stopping at the first."""
+    processes: int = PROCESSES
+    """Number of files read in parallel."""
+    verify: Flag = False
+    """Only verify the checksums of an existing index."""
+
+    def run(self, task: Visual) -> int:
+        from program_guided.tasks.visual import index
+
+        folder = self.out or self.root / "index"
+        if self.processes < 1:
+            raise DataError(f"processes {self.processes}: at least 1 is needed")
+        if self.verify:
+            return _verify(folder)
+        try:
+            new = self._make(folder)
+        except KeyboardInterrupt:
+            print("interrupted; the same command resumes it")
+            return 130
+        _describe(index.Index.open(folder), new)
+        print(f'next: proto dataset stats visual --root {self.root}    in Python: Index.open(Path("{folder}"))')
+        return 0
+
+    def _make(self, folder: Path) -> bool:
+        """Build the index; False if it was complete."""
+        from program_guided.tasks.visual.index.building import Progress, make_index
+
+        with progress_bars("{task.percentage:.0f} %  {task.fields[figures]}") as progress:
+            bar = progress.add_task("", total=None, figures="", visible=False)
+            first: list[Progress] = []
+
+            def show(moment: Progress) -> None:
+                first[:] = first or [moment]
+                seconds = progress.tasks[0].elapsed or 0
+                rate = (moment.records - first[0].records) / seconds if seconds else 0
+                bad = f", {moment.skipped:,} skipped" if moment.skipped else ""
+                figures = f"{moment.records:,} records{bad}, {rate:,.0f}/s"
+                amounts: dict[str, Any] = {"completed": moment.done, "total": moment.total, "figures": figures}
+                progress.update(bar, description=moment.doing, visible=True, **amounts)
+
+            return make_index(self.root, folder, self.only, self.skip_bad, self.processes, show)
+
+
+def _verify(folder: Path) -> int:
+    """Verify checksums; the header of a damaged index is removed, so that the next command builds it again."""
+    from program_guided.tasks.visual import index
+    from program_guided.tasks.visual.index.assembly import HEADER
+
+    try:
+        index.Index.open(folder, verify=True)
+    except DataError:
+        (folder / HEADER).unlink(missing_ok=True)
+        raise
+    print(f"{folder} is whole: every file has its checksum")
+    return 0
+
+
+def _describe(index: Any, new: bool) -> None:
+    """Print the contents of an index, and the skipped records."""
+    from program_guided.tasks.visual.index.assembly import SKIPPED
+
+    sets = ", ".join(f"{name} {count:,}" for name, count in index.sets.items())
+    print(f"{'wrote' if new else 'nothing to do: there is'} {index.folder}")
+    print(f"questions: {sets}; scene graphs: {len(index.scene_ids):,}")
+    print(f"train has {index.known_words:,} of {len(index.words):,} words, {index.known_answers:,} answers")
+    skipped = index.header["skipped"]
+    if skipped:
+        path = index.folder / SKIPPED
+        with path.open(encoding="utf-8") as lines:
+            printed = [line.rstrip("\n") for _, line in zip(range(MAX_SKIPPED_LINES), lines, strict=False)]
+        print(f"skipped {counted(skipped, 'piece')} that could not be read:")
+        print("\n".join(f"  {line}" for line in printed))
+        if skipped > len(printed):
+            print(f"  and {skipped - len(printed):,} more, listed in {path}")
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Describe the questions: programs, answers, and the accuracy of guessing without the picture."""
+
+    LEAVE_OUT: ClassVar[tuple[str, ...]] = ("data", "features")
+    root: OptionalPath = None
+    """Folder of the release, or of a generated world; by default the embedded world."""
+    test: OptionalText = None
+    """The set of questions that guessing is tested on, such as testdev_balanced."""
+    json: Flag = False
+    """Print the figures as JSON."""
+    save: OptionalPath = None
+    """Also write the figures to this file."""
+
+    def run(self, task: Visual) -> int:
+        from program_guided.tasks.visual.statistics import describe
+
+        with progress_bars("{task.percentage:.0f} %") as progress:
+            names, train, test = self._questions(progress)
+            figures = {"task": "visual", "sets": names, **describe(train, test)}
+        for part, name in names.items():
+            if not figures[part]["questions"]:
+                raise DataError(f"{name} has no balanced question with a program and an answer; name another test set")
+        report(figures, self.save, self.json, _print)
+        return 0
+
+    def _questions(self, progress: Any) -> tuple[dict[str, str], Iterator[Any], Iterator[Any]]:
+        """(names of the two sets, train, test)."""
+        from program_guided.tasks.visual.release.sources import QUESTIONS, find_sources, is_train
+
+        if self.root is None:
+            if self.test is not None:
+                raise DataError("test needs root: the embedded world is always tested on its test split")
+            return {"train": "train", "test": "test"}, _generated("train", progress), _generated("test", progress)
+        sources = [source for source in find_sources(self.root) if source.kind == QUESTIONS]
+        sets = list(dict.fromkeys(source.name for source in sources))
+        train = sorted(filter(is_train, sets), key=lambda name: name != "train_balanced")[0]
+        test = self.test or next((name for name in TEST_SETS if name in sets), None)
+        if test not in sets:
+            raise DataError(f"{self.root}: there is no set to test on; name one of {', '.join(sets)} as test")
+        questions = (_read([source for source in sources if source.name == name], progress) for name in (train, test))
+        return {"train": train, "test": test}, *questions  # type: ignore[return-value]
+
+
+def _generated(split: str, progress: Any) -> Iterator[Any]:
+    """Questions of the embedded world."""
+    from program_guided.tasks.visual.embedded.building import SPLITS, questions_of
+
+    bar = progress.add_task(split, total=SPLITS[split])
+    pictures: set[str] = set()
+    for question in questions_of(split, SPLITS[split], seed=0):
+        pictures.add(question.image_id)
+        progress.update(bar, completed=len(pictures))
+        yield question
+
+
+def _read(files: list[Source], progress: Any) -> Iterator[Any]:
+    """Questions of one set of the release."""
+    from program_guided.tasks.visual.release.reading import read_questions
+
+    bar = progress.add_task(files[0].name, total=sum(source.size for source in files))
+    path = files[0].path if len(files) == 1 else files[0].path.parent
+    yield from read_questions(path, progress=lambda done: progress.update(bar, completed=done))
+
+
+PARTS = ("train", "test")
+SHARES = {
+    "structural": "structural types, % of questions",
+    "semantic": "semantic types, % of questions",
+    "steps": "steps of reasoning, % of questions",
+    "families": "operations, % of routines",
+    "frequent_answers": "most frequent answers of train, % of questions",
+}
+
+
+def _print(figures: Mapping[str, Any]) -> None:
+    headings = ("", *(f"{part} ({figures['sets'][part]})" for part in PARTS))
+    counts = [
+        [key, *(f"{figures[part][key]:,}" for part in PARTS)] for key in ("questions", "images", "programs", "answers")
+    ]
+    _print_below("balanced questions", headings, counts)
+    for key, title in SHARES.items():
+        _print_below(title, headings, _shares(figures, key))
+    priors = [[name, f"{share:.1f}"] for name, share in figures["blind_prior"].items()]
+    _print_below("answers guessed from the program alone, fitted to train, tested on test", ("by", "%"), priors)
+    print(f"{figures['unseen_answers']:.1f} % of the answers of test do not occur in train.")
+
+
+def _print_below(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table below its title, which may be wider."""
+    print(title)
+    print_table("", headings, rows)
+
+
+def _shares(figures: Mapping[str, Any], key: str) -> list[list[str]]:
+    """Rows of shares in both sets, in the order of train."""
+    totals = {
+        part: sum(figures[part][key].values()) if key == "families" else figures[part]["questions"] for part in PARTS
+    }
+    values = list(dict.fromkeys(value for part in PARTS for value in figures[part][key]))
+    values = sorted(values) if key == "steps" else values
+    return [
+        [str(value), *(f"{100 * figures[part][key].get(value, 0) / max(1, totals[part]):.1f}" for part in PARTS)]
+        for value in values
+    ]

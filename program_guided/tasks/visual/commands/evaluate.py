@@ -1,0 +1,350 @@
+"""`proto evaluate` for the visual task: the release's measures of checkpoints and of the oracle, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+from program_guided.errors import DataError
+from program_guided.files import check_writable, read_json, renamed
+from program_guided.language.domain import unknown
+from program_guided.language.vocabulary import Vocabulary
+from program_guided.output import Flag, OptionalPath, print_table, progress_bars, report
+from program_guided.registry import model_config
+from program_guided.tasks.visual.commands.run import check_png
+from program_guided.tasks.visual.domain import results_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from program_guided.tasks.visual.batches import Questions
+    from program_guided.tasks.visual.data import VisualData
+    from program_guided.tasks.visual.evaluation import Answers
+    from program_guided.tasks.visual.reasoner import Reasoner
+    from program_guided.tasks.visual.task import Visual
+
+    Answering = Callable[[Questions, NDArray[np.int64], Callable[[int], None]], Answers]
+    """Answers the questions of some numbers; the last argument is called with the number answered so far."""
+
+__all__ = ["MEASURES", "Evaluate", "means"]
+
+PAPER = {
+    "full model": 64.47,
+    "no structure guidance": 55.16,
+    "no semantic guidance": 33.82,
+    "partial supervision": 60.28,
+}
+"""Accuracies of the paper's ablation table, on the validation split of GQA: other data than the embedded world."""
+ABLATIONS = {"structure": "no structure guidance", "semantics": "no semantic guidance"}
+MEASURES = ("accuracy", "binary", "open", "consistency", "plausibility", "validity", "distribution")
+ELSEWHERE = "elsewhere"
+"""% of the questions about other pictures that are answered as by the oracle, among those that it can answer."""
+ORACLE = "oracle"
+"""Executes programs on scene graphs instead of pictures."""
+SAVED = ".json"
+"""Suffix of files that --save wrote; their figures are shown with those measured now."""
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Measure answers to questions about pictures, by the release's measures. Agents are checkpoints, oracle, and files
+    that --save wrote (FILE.json, or AGENT@FILE.json for one agent of it)."""
+
+    split: tuple[str, ...] = ("test",)
+    """Splits to measure on, such as test or val. For test alone, if the embedded world is missing, only its test split
+    is built, in out/visual-test."""
+    breakdown: Flag = False
+    """Show accuracy by type of question and by steps of reasoning, and the accuracy of routines by family."""
+    json: Flag = False
+    """Print the figures as JSON."""
+    save: OptionalPath = None
+    """Also write the figures to this file."""
+    sheet: OptionalPath = None
+    """Draw the first checkpoint's results for some questions to this PNG file."""
+    shown: int = 6
+    """Number of questions that are drawn."""
+
+    def run(self, task: Visual, agents: Sequence[str], given: str | None) -> int:
+        names = [name for name in agents if not name.endswith(SAVED)]
+        self._check(names)
+        found = {name: _saved(name, self.split) if name.endswith(SAVED) else {} for name in agents}
+        reasoners = {name: None if name == ORACLE else _loaded(name, given) for name in names}
+        data = self._data(task)
+        sets = {split: _sets(data, split) for split in self.split}
+        for name, reasoner in reasoners.items():
+            found[name] = {name: _measured(name, reasoner, data, sets)}
+        measured = {name: agent for each in found.values() for name, agent in each.items()}
+        _check_comparable(measured)
+        figures: dict[str, Any] = {"task": "visual", "agents": measured, "means": means(measured)}
+        if self.sheet is not None:
+            self._draw(reasoners[names[0]], data, sets[self.split[0]][0])
+        report(figures, self.save, self.json, self._print)
+        if self.sheet is not None and not self.json:
+            print("wrote", self.sheet)
+        return 0
+
+    def _check(self, names: Sequence[str]) -> None:
+        """Raise `DataError` for options that exclude each other."""
+        if not self.split or self.shown < 1:
+            splits = " ".join(self.split) or "none"
+            raise DataError(f"split {splits}, shown {self.shown}: name at least one split, and one question to show")
+        if self.save is not None:
+            check_writable(self.save)
+        if self.sheet is not None:
+            check_png(self.sheet)
+            if not names or names[0] == ORACLE:
+                raise DataError(
+                    "sheet draws the results of the first agent, which must be a checkpoint: name one first"
+                )
+
+    def _data(self, task: Visual) -> VisualData:
+        from program_guided.tasks.visual.data import VisualData
+        from program_guided.tasks.visual.embedded.folders import ready_world
+
+        return VisualData(task.data or ready_world(only_test=self.split == ("test",)), task.features)
+
+    def _draw(self, reasoner: Reasoner | None, data: VisualData, name: str) -> None:
+        """Draw evenly spaced questions of a set."""
+        import numpy as np
+
+        from program_guided.tasks.visual.drawing.panels import contact_sheet
+
+        assert self.sheet is not None
+        assert reasoner is not None
+        questions, pictures = data.index.questions(name), []
+        for number in np.linspace(0, len(questions) - 1, min(self.shown, len(questions))).round().astype(int).tolist():
+            question = questions.question(number)
+            detected = data.features.read(question.image_id)
+            reasoning = reasoner.reason(question.program, data.index.scene(question.image_id), detected)
+            pictures.append(reasoning.card(f"{question.text}  {reasoning.answer} ({question.answer})"))
+        with renamed(self.sheet) as temporary:
+            contact_sheet(pictures).save(temporary, "PNG")
+
+    def _print(self, figures: Mapping[str, Any]) -> None:
+        for split in dict.fromkeys(each["split"] for each in figures["means"]):
+            _print_means([each for each in figures["means"] if each["split"] == split], split)
+        print(
+            "±: standard error over seeds; cons., plau., val., dist.: consistency, plausibility, validity, distribution"
+        )
+        print("(lower is better); other: questions about other pictures, answered as by the oracle")
+        if self.breakdown:
+            for key in ("structural", "semantic", "steps", "routines"):
+                _print_breakdown(figures["agents"], key)
+
+
+def _loaded(name: str, given: str | None) -> Reasoner:
+    from program_guided.tasks.executor import load_executor
+    from program_guided.tasks.visual.reasoner import Reasoner
+
+    reasoner = load_executor(name, given)
+    if not isinstance(reasoner, Reasoner):
+        raise DataError(f"{name}: was trained for another task than visual; measure it apart")
+    return reasoner
+
+
+def _saved(name: str, splits: Sequence[str]) -> dict[str, Any]:
+    """Figures of all agents of a FILE, or of AGENT@FILE, each with the command that measured it."""
+    only, _, file = name.rpartition("@")
+    path = Path(file)
+    figures = read_json(path)
+    if not isinstance(figures, dict) or figures.get("task") != "visual":
+        raise DataError(f"{path}: is no file that 'proto evaluate --task visual --save' wrote; name such a file")
+    agents = figures["agents"]
+    if only and only not in agents:
+        raise DataError(f"{path}: {unknown('agent', only, agents)}")
+    for agent, found in agents.items():
+        if set(found["splits"]) != set(splits):
+            raise DataError(f"{path}: {agent} was measured on {', '.join(found['splits'])}, not {', '.join(splits)}")
+    measured = {key: figures.get(key) for key in ("command", "commit")}
+    return {agent: {"measured": measured} | found for agent, found in agents.items() if only in ("", agent)}
+
+
+def _check_comparable(agents: Mapping[str, Any]) -> None:
+    """Raise `DataError` if agents were measured on different numbers of questions."""
+    (first, known), *others = agents.items()
+    for name, agent in others:
+        for split, scores in agent["splits"].items():
+            if scores["questions"] != known["splits"][split]["questions"]:
+                raise DataError(
+                    f"{name} was measured on {scores['questions']:,} questions of {split}, "
+                    f"{first} {known['splits'][split]['questions']:,}: measure both on the same data"
+                )
+
+
+def _sets(data: VisualData, split: str) -> tuple[str, str]:
+    """(the set that is measured, the set with the entailed questions)."""
+    measured = data.first_of((f"{split}_balanced", split, f"{split}_all"))
+    return measured, f"{split}_all" if f"{split}_all" in data.index.sets else measured
+
+
+def _measured(
+    name: str, reasoner: Reasoner | None, data: VisualData, sets: Mapping[str, tuple[str, str]]
+) -> dict[str, Any]:
+    """The training of an agent, and its measures on every split."""
+    from program_guided.tasks.commands import training_of
+
+    training = training_of(reasoner.checkpoint, reasoner.model) if reasoner else {}
+    found = {}
+    with progress_bars() as progress:
+        for split, both in sets.items():
+            bar = progress.add_task(f"{name} on {split}")
+            found[split] = _scores(reasoner, data, *both, partial(progress.update, bar))
+    return {"training": training, "splits": found}
+
+
+def _scores(
+    reasoner: Reasoner | None, data: VisualData, balanced: str, every: str, show: Callable[..., None]
+) -> dict[str, Any]:
+    """The release's measures of a reasoner, or of the oracle."""
+    import numpy as np
+
+    from program_guided.tasks.visual.evaluation import answer_elsewhere, answer_questions
+    from program_guided.tasks.visual.metrics import evaluate
+    from program_guided.tasks.visual.release.sources import CHOICES, split_of
+
+    answer: Answering = partial(answer_questions, reasoner.model) if reasoner else _oracle_answers
+    source, more = (_questions(reasoner, data, name) for name in (balanced, every))
+    numbers = np.arange(len(source))
+    questions = {question.key: question for question in source.set}
+    if any(question.answer is None or not question.has_program for question in questions.values()):
+        raise DataError(
+            f"{balanced}: has questions without a program or an answer, which cannot be measured; name another split"
+        )
+    keys = {key for question in questions.values() for key in question.entailed} - questions.keys()
+    others = np.array(sorted(more.set.numbers[key] for key in keys if key in more.set.numbers), np.int64)
+    show(total=len(numbers) + len(others))
+    found = answer(source, numbers, lambda done: show(completed=done))
+    entailed = answer(more, others, lambda done: show(completed=len(numbers) + done))
+    questions |= {question.key: question for question in map(more.set.question, others.tolist())}
+    split = split_of(balanced)
+    choices = data.index.choices(split) if split in data.index.header["sets"].get(CHOICES, {}) else None
+    scores = evaluate(questions, {**found.predictions, **entailed.predictions}, choices)
+    known, right = answer_elsewhere(reasoner.model, source, numbers) if reasoner and data.index.scene_ids else (0, None)
+    return {**scores, "routines": found.families, ELSEWHERE: right, "known_elsewhere": known}
+
+
+def _questions(reasoner: Reasoner | None, data: VisualData, name: str) -> Questions:
+    """A set of questions, with the vocabulary of the checkpoint; for the oracle, with that of the data."""
+    from program_guided.tasks.visual.batches import Questions
+
+    index = data.index
+    if reasoner is None:
+        vocabulary = Vocabulary(tuple(index.words[: index.known_words]))
+        return Questions(index, name, data.features, vocabulary, results_of(index.answers[: index.known_answers]))
+    return Questions(index, name, data.features, reasoner.task.vocabulary, reasoner.task.results)
+
+
+def _oracle_answers(source: Questions, numbers: NDArray[np.int64], progress: Callable[[int], None]) -> Answers:
+    """Answers of the oracle; "" if it has none."""
+    from program_guided.tasks.visual.evaluation import Answers
+    from program_guided.tasks.visual.oracle import answer_of, execute
+
+    predictions: dict[str, str] = {}
+    right = 0
+    for number in numbers.tolist():
+        question = source.set.question(number)
+        answer = answer_of(execute(question.program, source.index.scene(question.image_id))) or ""
+        predictions[question.key], right = answer, right + (answer == question.answer)
+        progress(len(predictions))
+    return Answers(predictions, 100 * right / max(1, len(numbers)), {})
+
+
+def _kind(training: Mapping[str, Any]) -> tuple[str, str]:
+    """(model, its name in the paper's ablation table)."""
+    if not training:
+        return ORACLE, ORACLE
+    config = model_config(training["model"])(**training["config"])
+    missing = [ABLATIONS.get(name, f"no {name}") for name in config.without()]
+    if training.get("target") == "partial":
+        missing.append("partial supervision")
+    return training["model"], ", ".join(missing) or "full model"
+
+
+def means(agents: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Mean measures, and standard error of accuracy, over checkpoints that differ only in their seed."""
+    groups: list[dict[str, Mapping[str, Any]]] = []
+    for name, agent in agents.items():
+        group = next((each for each in groups if all(_another_seed(agent, other) for other in each.values())), None)
+        if group is None:
+            groups.append(group := {})
+        group[name] = agent
+    return [_mean_of(group, split) for group in groups for split in next(iter(group.values()))["splits"]]
+
+
+def _another_seed(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """True if two agents were trained in the same way on the same data, with different seeds."""
+    first, second = one["training"], other["training"]
+    return _recipe(first) == _recipe(second) and first.get("seed") != second.get("seed")
+
+
+def _recipe(training: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Everything that a training depends on, apart from its seed."""
+    settings = {name: value for name, value in training.get("settings", {}).items() if name != "eval_every"}
+    data = {name: value for name, value in training.get("task", {}).items() if name != "held_out"}
+    return (*(training.get(name) for name in ("model", "config", "reader", "target")), data, settings)
+
+
+def _mean_of(group: Mapping[str, Mapping[str, Any]], split: str) -> dict[str, Any]:
+    agents = list(group.values())
+    model, ablation = _kind(agents[0]["training"])
+    accuracies = [agent["splits"][split]["accuracy"] for agent in agents]
+    return {
+        "model": model,
+        "ablation": ablation,
+        "agents": list(group),
+        "split": split,
+        "seeds": [agent["training"].get("seed") for agent in agents],
+        "standard_error": _error(accuracies),
+        **{name: _mean([agent["splits"][split].get(name) for agent in agents]) for name in (*MEASURES, ELSEWHERE)},
+    }
+
+
+def _error(values: Sequence[float]) -> float | None:
+    """Standard error of the mean."""
+    return stdev(values) / len(values) ** 0.5 if len(values) > 1 else None
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def _print_means(found: Sequence[Mapping[str, Any]], split: str) -> None:
+    headings = ("acc.", "±", "bin.", "open", "cons.", "plau.", "val.", "dist.", "other", "seeds", "paper")
+    rows = [
+        [_named(each, found), _shown(each["accuracy"]), _shown(each["standard_error"])]
+        + [_shown(each[name]) for name in MEASURES[1:-1]]
+        + [_shown(each["distribution"], 3), _shown(each[ELSEWHERE])]
+        + [str(len(each["seeds"])), _shown(PAPER.get(each["ablation"]))]
+        for each in found
+    ]
+    print_table(f"\nquestions of {split} answered, % (the paper's are of GQA)", ("model", *headings), rows)
+
+
+def _print_breakdown(agents: Mapping[str, Any], key: str) -> None:
+    found = {
+        (Path(name).name, split): each[key]
+        for name, agent in agents.items()
+        for split, each in agent["splits"].items()
+        if each[key]
+    }
+    values = list(dict.fromkeys(value for each in found.values() for value in each))
+    titles = {"routines": "routines whose result is right, %", "steps": "by steps of reasoning, %"}
+    rows = [[*where, *(_shown(each.get(value)) for value in values)] for where, each in found.items()]
+    print_table(f"\n{titles.get(key, f'by {key} type, %')}", ("model", "split", *values), rows)
+
+
+def _named(mean: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
+    """Name of an ablation, with its model if that is not `plus`, and its agents if the name is not unique."""
+    name = f"paper: {mean['ablation']}" if mean["model"] == "paper" else str(mean["ablation"])
+    same = [each for each in others if (each["model"], each["ablation"]) == (mean["model"], mean["ablation"])]
+    return f"{name} ({', '.join(Path(agent).name for agent in mean['agents'])})" if len(same) > 1 else name
+
+
+def _shown(number: float | None, digits: int = 1) -> str:
+    return "" if number is None else f"{number:.{digits}f}"

@@ -1,0 +1,172 @@
+"""`proto experiment pictures`: does an executor that is trained on few photographs use them?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Literal
+
+import tyro
+
+from program_guided.errors import DataError
+from program_guided.files import check_writable, read_json, unfinished, write_atomically
+from program_guided.output import Flag, OptionalPath, bar_for_each, print_table, progress_bars, report
+from program_guided.tasks.visual.photographs.settings import PictureSettings
+
+if TYPE_CHECKING:
+    from program_guided.tasks.visual.photographs.study import PictureData
+
+__all__ = ["Experiment"]
+
+TRAIN = ("train_balanced", "train", "train_all")
+TEST = ("dev", "testdev_balanced", "test_balanced", "val_balanced", "testdev", "test", "val")
+"""Possible names of the training set and of the test set; the first available one is used."""
+MODELS: tuple[Literal["picture", "blind"], ...] = ("picture", "blind")
+Show = Callable[..., None]
+"""Called with a description, the number done, and the `total`."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Train and evaluate executors for one experiment. An interrupted one is resumed by the same command."""
+
+    what: tyro.conf.Positional[Literal["pictures"]]
+    """pictures: does an executor that is trained on few photographs, by answers alone, use them? Compared with one
+    without pictures, and with the same executor on wrong pictures."""
+    root: Path
+    """Folder with train_questions.json and dev_questions.json (or other names of the release), and `images`."""
+    features: OptionalPath = None
+    """The pictures' features: a file, extracted if missing, or a folder of the release; by default a file in --out."""
+    seeds: int = 3
+    """Number of seeds; each trains all executors."""
+    folds: int = 0
+    """Number of cross-validation folds of train, instead of the test, to choose settings; 0 for the test."""
+    out: Path = Path("out/real-pictures")
+    """Folder of the index, the features and the answers of finished seeds."""
+    steps: int = PictureSettings.steps
+    """Number of updates of each executor."""
+    members: int = PictureSettings.members
+    """Number of executors of a seed, whose probabilities are averaged."""
+    json: Flag = False
+    """Print the figures as JSON."""
+    save: OptionalPath = None
+    """Also write the figures to this file."""
+
+    def run(self) -> int:
+        """Train the missing executors, and report."""
+        if self.seeds < 1 or self.folds < 0 or self.folds == 1:
+            raise DataError(f"seeds {self.seeds}, folds {self.folds}: seeds must be at least 1, folds 0 or at least 2")
+        settings = PictureSettings(steps=self.steps, members=self.members)
+        settings.check()
+        if self.save is not None:
+            check_writable(self.save)
+        try:
+            with progress_bars() as progress:
+                show = bar_for_each(progress)
+                figures = self._measured(self._data(show), settings, show)
+        except KeyboardInterrupt:
+            print("interrupted; the same command resumes it")
+            return 130
+        report(figures, self.save, self.json, _print)
+        return 0
+
+    def _measured(self, data: PictureData, settings: PictureSettings, show: Show) -> dict[str, Any]:
+        from program_guided.tasks.visual.photographs.study import NOT_COMPARABLE
+
+        if not self.folds:
+            return self._figures(data, settings, "test", show)
+        folds = [
+            self._figures(data.fold(number, self.folds), settings, f"fold-{number + 1}-of-{self.folds}", show)
+            for number in range(self.folds)
+        ]
+        return {"note": NOT_COMPARABLE, "accuracy": _mean(folds), "folds": folds}
+
+    def _data(self, show: Show) -> PictureData:
+        """The index and the features, built if missing."""
+        from program_guided.tasks.visual.features import ObjectFeatures
+        from program_guided.tasks.visual.index import Index
+        from program_guided.tasks.visual.index.building import make_index
+        from program_guided.tasks.visual.photographs.extraction import extract
+        from program_guided.tasks.visual.photographs.study import PictureData
+        from program_guided.tasks.visual.release.sources import QUESTIONS, find_sources
+
+        available = [source.name for source in find_sources(self.root) if source.kind == QUESTIONS]
+        train, test = (_first(self.root, names, available) for names in (TRAIN, TEST))
+        make_index(self.root, self.out / "index", (train, test))
+        features = self.features or self.out / "pictures.h5"
+        if not features.exists() or self.features is None:
+            extract(self.root / "images", features, progress=lambda done, total: show("features", done, total))
+        with ObjectFeatures(features) as opened:
+            return PictureData.read(Index.open(self.out / "index"), train, test, opened)
+
+    def _figures(self, data: PictureData, settings: PictureSettings, name: str, show: Show) -> dict[str, Any]:
+        """Figures of one split of the data; the answers of finished seeds are kept in a folder of that name."""
+        from program_guided.tasks.visual.photographs.study import learn, measure, plan_of
+
+        folder = unfinished(self.out / name, plan_of(data, settings))
+        predicted: dict[str, list[list[str]]] = {}
+        for seed in range(self.seeds):
+            for kind in MODELS:
+                path, title = folder / f"{kind}-{seed}.json", f"{name} seed {seed} {kind}"
+                if not path.is_file():
+                    updates = partial(show, title, total=settings.steps * settings.members)
+                    answers = learn(data, settings, seed, kind, updates)
+                    write_atomically(path, json.dumps(answers).encode("ascii"))
+                    if not sys.stderr.isatty():  # there are no progress bars
+                        print(f"{title}: trained", file=sys.stderr, flush=True)
+                for pictures, found in read_json(path).items():
+                    predicted.setdefault(pictures, []).append(found)
+        return measure(data, predicted)
+
+
+def _first(root: Path, names: Sequence[str], available: Sequence[str]) -> str:
+    found = next((name for name in names if name in available), None)
+    if found is None:
+        raise DataError(f"{root}: has none of the sets {', '.join(names)} (there are {', '.join(available)})")
+    return found
+
+
+def _mean(folds: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    return {name: fmean(fold["accuracy"][name] for fold in folds) for name in folds[0]["accuracy"]}
+
+
+def _print(figures: Mapping[str, Any]) -> None:
+    names = list(figures["accuracy"])
+    if "folds" in figures:
+        rows = [[str(number + 1), *_shown(fold["accuracy"], names)] for number, fold in enumerate(figures["folds"])]
+        rows.append(["mean", *_shown(figures["accuracy"], names)])
+        print("folds of train: questions answered, %")
+        print_table("", ("fold", *names), rows)
+    else:
+        _print_test(figures, names)
+    print(figures["note"])
+
+
+def _print_test(figures: Mapping[str, Any], names: Sequence[str]) -> None:
+    seeds = zip(*(figures["seeds"][name] for name in names), strict=True)
+    rows = [[f"seed {number}", *(f"{each:.1f}" for each in row)] for number, row in enumerate(seeds)]
+    rows.append(["mean", *_shown(figures["accuracy"], names)])
+    questions, pictures = figures["questions"]["test"], figures["pictures"]["test"]
+    title = f"{questions:,} questions about {pictures} pictures that are not in train: answered, %"
+    print(title)
+    print_table("", ("", *names), rows)
+    rows = [
+        [name, f"{each['points']:+.1f}", f"{each['low']:+.1f} to {each['high']:+.1f}"]
+        for name, each in figures["differences"].items()
+    ]
+    print_table("differences, points", ("", "points", "95 %, over pictures"), rows)
+    rows = [[name, f"{percent:.1f}"] for name, percent in figures["priors"].items()]
+    print("the most frequent answer of train, %")
+    print_table("", ("by", "answered"), rows)
+    rows = [[kind, str(each["questions"]), *_shown(each, names)] for kind, each in figures["structural"].items()]
+    print_table("by structural type, %", ("", "questions", *names), rows)
+    print(f"{figures['unknown_answers']:.1f} % of the answers of test do not occur in train.")
+
+
+def _shown(figures: Mapping[str, float], names: Sequence[str]) -> list[str]:
+    return [f"{figures[name]:.1f}" for name in names]

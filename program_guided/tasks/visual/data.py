@@ -1,0 +1,48 @@
+"""The data of the visual task: an index of questions and scene graphs, and the features of the pictures."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from program_guided.errors import DataError
+from program_guided.tasks.visual.features import ObjectFeatures
+from program_guided.tasks.visual.index import Index
+
+__all__ = ["VisualData"]
+
+
+class VisualData:
+    """A folder with an index, and the features of its pictures: its folder `objects`, or another folder or file."""
+
+    def __init__(self, folder: Path, features: Path | None = None) -> None:
+        self.index = Index.open(folder / "index")
+        self.index.check_sources(folder)
+        self.features = ObjectFeatures(features or folder / "objects")
+
+    @cached_property
+    def feature_count(self) -> int:
+        """Length of an object's feature vector."""
+        return int(self.features.read(self.features.image_ids[0], 1).features.shape[1])
+
+    def first_of(self, names: tuple[str, ...]) -> str:
+        """The first of these sets that the index has."""
+        found = next((name for name in names if name in self.index.sets), None)
+        if found is None:
+            there = ", ".join(self.index.sets)
+            raise DataError(f"{self.index.folder}: has none of the sets {', '.join(names)} (there are {there})")
+        return found
+
+    def check_pictures(self, name: str) -> None:
+        """Raise `DataError` if a set has questions about pictures without features."""
+        pictures = {
+            self.index.images[image] for image in np.unique(self.index.questions(name).columns["image"]).tolist()
+        }
+        missing = sorted(pictures.difference(self.features.image_ids))
+        if missing:
+            raise DataError(
+                f"{self.features.info_path}: has no features of {len(missing):,} of the {len(pictures):,} pictures of "
+                f"{name}, such as {missing[0]}; give the features of these pictures"
+            )

@@ -1,0 +1,166 @@
+"""Writes the embedded world in the formats of the release, so that one reader serves both.
+
+    train_balanced_questions.json    train_all_questions/train_all_questions_{0..9}.json
+    train_sceneGraphs.json           train_choices.json
+    objects/gqa_objects_{0..}.h5     objects/gqa_objects_info.json
+
+and the same of `val` and `test` (whose "all" questions are one file). Departures from the paper: see `vocabulary.py`.
+
+    write_world(Path("world"), {"train": 4000, "val": 200, "test": 300}, seed=0)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import h5py  # type: ignore[import-untyped,unused-ignore]
+import numpy as np
+
+from program_guided.errors import DataError
+from program_guided.files import renamed, write_atomically
+from program_guided.language.domain import unknown
+from program_guided.tasks.visual.embedded.detections import Detector, detect
+from program_guided.tasks.visual.embedded.questions import PER_SCENE, Questioner
+from program_guided.tasks.visual.embedded.records import choices_record, question_record
+from program_guided.tasks.visual.embedded.scenes import sample_scene
+from program_guided.tasks.visual.graph import Scene, record_of
+from program_guided.tasks.visual.release.reading import CHUNKS, Question, question_of
+
+__all__ = ["SPLITS", "questions_of", "scenes_of", "write_features", "write_questions", "write_world"]
+
+SPLITS = {"train": 4000, "val": 200, "test": 300}
+"""Number of scenes of each split."""
+QUESTIONS = {"train": 20, "val": PER_SCENE, "test": PER_SCENE}
+"""Number of balanced questions about each scene."""
+MAX_SCENES = 1_000_000
+FIRST_IMAGE = {"train": MAX_SCENES, "val": 2 * MAX_SCENES, "test": 3 * MAX_SCENES}
+"""First picture id of each split; the ranges are disjoint."""
+PICTURES_PER_FILE = 1000
+
+Progress = Callable[[str, int, int], None]
+"""Called with (description, number done, total)."""
+
+
+def scenes_of(split: str, count: int, seed: int) -> Iterator[Scene]:
+    """Generate the scenes of a split; deterministic in the seed."""
+    if split not in FIRST_IMAGE:
+        raise DataError(f"{unknown('split', split, FIRST_IMAGE)} (there are {', '.join(FIRST_IMAGE)})")
+    if count > MAX_SCENES:
+        raise DataError(f"a split has at most {MAX_SCENES:,} scenes, not {count:,}")
+    for number in range(count):
+        image_id = str(FIRST_IMAGE[split] + number)
+        yield sample_scene(hash_seed(seed, int(image_id)), image_id)
+
+
+def hash_seed(seed: int, number: int) -> int:
+    """Derive the seed of item `number` from a seed."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
+
+
+def questions_of(split: str, count: int, seed: int) -> Iterator[Question]:
+    """Generate the questions about the scenes of a split, as `release.reading` reads them."""
+    generator = _generator(split, seed)
+    for scene in scenes_of(split, count, seed):
+        yield from (question_of(each.key, question_record(each)) for each in generator.about(scene))
+
+
+def write_world(
+    folder: Path,
+    splits: Mapping[str, int] = SPLITS,
+    seed: int = 0,
+    detector: Detector | None = None,
+    progress: Progress = lambda what, done, total: None,
+) -> None:
+    """Write the questions, scene graphs, choices and features of all splits."""
+    for split, count in splits.items():
+        write_questions(folder, split, count, seed, progress=progress)
+    scenes = (scene for split, count in splits.items() for scene in scenes_of(split, count, seed))
+    write_features(folder / "objects", scenes, sum(splits.values()), seed, detector or Detector(), progress)
+
+
+def write_questions(
+    folder: Path,
+    split: str,
+    count: int,
+    seed: int,
+    progress: Progress = lambda what, done, total: None,
+) -> None:
+    """Write the questions, scene graphs and choices of a split, one scene at a time."""
+    scenes = scenes_of(split, count, seed)
+    generator = _generator(split, seed)
+    with ExitStack() as stack:
+        balanced = stack.enter_context(_records(folder / f"{split}_balanced_questions.json"))
+        graphs = stack.enter_context(_records(folder / f"{split}_sceneGraphs.json"))
+        choices = stack.enter_context(_records(folder / f"{split}_choices.json"))
+        everything = [stack.enter_context(_records(path)) for path in _all_paths(folder, split)]
+        for number, scene in enumerate(scenes):
+            graphs(scene.image_id, record_of(scene))
+            for each in generator.about(scene):
+                record = question_record(each)
+                everything[number * len(everything) // count](each.key, record)
+                choices(each.key, choices_record(each))
+                if each.balanced:
+                    balanced(each.key, record)
+            progress(f"{split} questions", number + 1, count)
+
+
+def write_features(
+    folder: Path, scenes: Iterable[Scene], count: int, seed: int, detector: Detector, progress: Progress
+) -> None:
+    """Write detected objects; the info file is written last, so that the files it names exist."""
+    info: dict[str, dict[str, int]] = {}
+    scenes = iter(scenes)
+    for start in range(0, count, PICTURES_PER_FILE):
+        length = min(PICTURES_PER_FILE, count - start)
+        with _h5_file(folder / f"gqa_objects_{start // PICTURES_PER_FILE}.h5", length, detector) as (features, boxes):
+            for row in range(length):
+                scene = next(scenes)
+                detected = detect(scene, detector, hash_seed(seed + 1, int(scene.image_id)))
+                features[row, : len(detected.features)] = detected.features
+                boxes[row, : len(detected.boxes)] = detected.boxes
+                place = {"file": start // PICTURES_PER_FILE, "idx": row, "objectsNum": len(detected.boxes)}
+                info[scene.image_id] = place | {"width": scene.width, "height": scene.height}
+                progress("features", start + row + 1, count)
+    write_atomically(folder / "gqa_objects_info.json", json.dumps(info).encode("utf-8"))
+
+
+def _generator(split: str, seed: int) -> Questioner:
+    return Questioner(hash_seed(seed, FIRST_IMAGE.get(split, 0)), QUESTIONS.get(split, PER_SCENE))
+
+
+def _all_paths(folder: Path, split: str) -> list[Path]:
+    if split != "train":
+        return [folder / f"{split}_all_questions.json"]
+    return [folder / "train_all_questions" / f"train_all_questions_{number}.json" for number in range(CHUNKS)]
+
+
+@contextmanager
+def _h5_file(path: Path, length: int, detector: Detector) -> Iterator[tuple[Any, Any]]:
+    """Datasets of a file in the release's layout; it is renamed to its path when complete."""
+    with renamed(path) as temporary, h5py.File(temporary, "w") as file:
+        shape = (length, detector.max_detected, detector.dimension)
+        features = file.create_dataset("features", shape, "float16", chunks=(1, *shape[1:]), compression="lzf")
+        yield features, file.create_dataset("bboxes", (length, detector.max_detected, 4), "float32")
+
+
+@contextmanager
+def _records(path: Path) -> Iterator[Callable[[str, Any], None]]:
+    """Function that writes the records of a JSON object; the file is renamed to its path when complete."""
+    with renamed(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        writer = _Records(file)
+        yield writer.add
+        file.write("}\n" if writer.count else "{}\n")
+
+
+class _Records:
+    def __init__(self, file: TextIO) -> None:
+        self.count = 0
+        self._file = file
+
+    def add(self, key: str, record: Any) -> None:
+        self._file.write(f"{',' if self.count else '{'}{json.dumps(key)}:{json.dumps(record, separators=(',', ':'))}\n")
+        self.count += 1

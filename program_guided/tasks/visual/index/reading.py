@@ -1,0 +1,333 @@
+"""Reads an index: memory-mapped columns, batches of padded arrays, and questions and scenes as the release has them.
+
+Departures from the paper: none. A model reads `Batch`, which holds neither the ids in brackets nor the order of
+options. Words that do not occur in train are replaced by `<unknown>`.
+
+    index = Index.open(Path("gqa/index"))
+    train = index.questions("train_balanced")
+    batch = train.batch([5, 0, 7])            batch.words.shape == (3, longest program, WIDTH)
+    index.words[batch.words[0, 0, 0]]         "select"
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from program_guided.errors import DataError, quote
+from program_guided.files import read_json
+from program_guided.language.domain import unknown
+from program_guided.language.syntax import Call, Program
+from program_guided.tasks.visual.domain import DOMAIN, OPERATION_WORDS, ROWS, routine
+from program_guided.tasks.visual.graph import Box, Scene, SceneObject
+from program_guided.tasks.visual.index.assembly import FORMAT, HEADER, NO_WORD, UNKNOWN_WORD, VERSION
+from program_guided.tasks.visual.index.parts import COLUMNS, NOTHING
+from program_guided.tasks.visual.release.reading import Choices, Question
+from program_guided.tasks.visual.release.sources import CHOICES, QUESTIONS, SCENES
+
+__all__ = ["WIDTH", "Batch", "Index", "QuestionSet"]
+
+WIDTH = DOMAIN.routine_width
+ROLE_AT = np.array(
+    [len(ROWS[each.name].form.parameters) - 1 if ROWS[each.name].form.has_role else -1 for each in DOMAIN.operations]
+)
+"""Position of the role of a relation among the words of each operation, -1 for none."""
+REMEDY = "make it with proto dataset index visual"
+
+Ints = NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """`b` questions of up to `r` routines."""
+
+    operations: Ints
+    """(b, r) rows of the domain's table, -1 behind a program's end"""
+    words: Ints
+    """(b, r, WIDTH) numbers of `Index.words`, 0 where there is none"""
+    parents: Ints
+    """(b, r, 2) routines whose results a routine takes, -1 where there is none"""
+    lengths: Ints
+    """(b,) number of routines"""
+    answers: Ints
+    """(b,) numbers of `Index.answers`, -1 where there is none; those from `known_answers` on do not occur in train"""
+    images: Ints
+    """(b,) numbers of `Index.images`"""
+
+
+class Index:
+    """An open index."""
+
+    def __init__(self, folder: Path, header: dict[str, Any]) -> None:
+        self.folder = folder
+        self.header = header
+
+    @classmethod
+    def open(cls, folder: Path, verify: bool = False) -> Index:
+        """Open an index; checks the size of every file and, with `verify`, its checksum."""
+        path = folder / HEADER
+        if not path.is_file():
+            raise DataError(f"{folder}: there is no finished index; {REMEDY}")
+        header = read_json(path)
+        if not isinstance(header, dict) or header.get("format") != FORMAT:
+            raise DataError(f"{path}: is not the header of an index; {REMEDY}")
+        if (header.get("version"), header.get("domain_version")) != (VERSION, DOMAIN.version):
+            found = f"version {header.get('version')} (operations {header.get('domain_version')})"
+            raise DataError(f"{path}: is {found}, but {VERSION} (operations {DOMAIN.version}) is needed; {REMEDY}")
+        for name, about in header["files"].items():
+            _check(folder / name, about, verify)
+        return cls(folder, header)
+
+    def check_sources(self, root: Path) -> None:
+        """Raise `DataError` if the size of a source in the root has changed since the index was built."""
+        for _, _, name, size, _ in self.header["sources"]:
+            path = root / name
+            if path.is_file() and path.stat().st_size != size:
+                raise DataError(f"{path}: is not the file that {self.folder} was made of; {REMEDY} (root {root})")
+
+    @property
+    def sets(self) -> dict[str, int]:
+        """Set of questions -> number of questions."""
+        return dict(self.header["sets"][QUESTIONS])
+
+    def questions(self, name: str) -> QuestionSet:
+        """A set of questions, such as `train_balanced`."""
+        if name not in self.sets:
+            raise DataError(f"{self.folder}: {unknown('set', name, self.sets)} (there are {', '.join(self.sets)})")
+        return QuestionSet(self, name)
+
+    @property
+    def known_words(self) -> int:
+        """Number of the words that every index has, and of those that occur in train."""
+        return int(self.header["known"]["words"])
+
+    @property
+    def known_answers(self) -> int:
+        """Number of the answers that occur in train."""
+        return int(self.header["known"]["answers"])
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Words, known ones first."""
+        return self.texts("words")
+
+    @cached_property
+    def answers(self) -> list[str]:
+        """Answers, known ones first, by descending frequency in train."""
+        return self.texts("answers")
+
+    @cached_property
+    def images(self) -> list[str]:
+        """Ids of pictures."""
+        return self.texts("images")
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Types, groups, and the words of scene graphs."""
+        return self.texts("labels")
+
+    def texts(self, table: str) -> list[str]:
+        """Table of texts that columns index."""
+        return list(read_json(self.folder / "texts" / f"{table}.json"))
+
+    def choices(self, split: str) -> dict[str, Choices]:
+        """The choices of a split's questions, by their ids."""
+        columns = self._columns(CHOICES, split)
+        sets = [frozenset(json.loads(text)) for text in self.texts("sets")]
+        rows = zip(
+            columns["question_id"].tolist(), columns["valid"].tolist(), columns["plausible"].tolist(), strict=True
+        )
+        return {key.decode("utf-8"): Choices(sets[valid], sets[plausible]) for key, valid, plausible in rows}
+
+    def scene(self, image_id: str) -> Scene:
+        """The graph of a picture."""
+        if image_id not in self._scene_rows:
+            raise DataError(f"{self.folder}: there is no scene graph of image {quote(image_id)}")
+        name, row = self._scene_rows[image_id]
+        return _scene(self._scene_columns[name], row, image_id, self.labels)
+
+    @property
+    def scene_ids(self) -> tuple[str, ...]:
+        """Ids of the pictures that have a graph."""
+        return tuple(self._scene_rows)
+
+    @cached_property
+    def _scene_columns(self) -> dict[str, dict[str, NDArray[Any]]]:
+        return {name: self._columns(SCENES, name) for name in self.header["sets"].get(SCENES, {})}
+
+    @cached_property
+    def _scene_rows(self) -> dict[str, tuple[str, int]]:
+        return {
+            self.images[image]: (name, row)
+            for name, columns in self._scene_columns.items()
+            for row, image in enumerate(columns["image"].tolist())
+        }
+
+    def _columns(self, kind: str, name: str) -> dict[str, NDArray[Any]]:
+        known = self.header["sets"].get(kind, {})
+        if name not in known:
+            there = f"there are {', '.join(known)}" if known else "there are none"
+            raise DataError(f"{self.folder}: no {kind} of {quote(name)} ({there})")
+        return {column: _mapped(self.folder / kind / name / f"{column}.npy") for column in COLUMNS[kind]}
+
+    @cached_property
+    def _known_or_unknown(self) -> Ints:
+        """(words,) the number of each word that train has, UNKNOWN_WORD for the others."""
+        numbers = np.arange(len(self.words), dtype=np.int32)
+        numbers[self.known_words :] = UNKNOWN_WORD
+        return numbers
+
+    @cached_property
+    def _operation_words(self) -> Ints:
+        """(operations + 1, 2) family and category; the last row stands for no operation."""
+        numbers = {word: number for number, word in enumerate(self.words[: self.known_words])}
+        rows = [(numbers[ROWS[each.name].family], numbers[ROWS[each.name].category]) for each in DOMAIN.operations]
+        return np.array([*rows, (NO_WORD, NO_WORD)], np.int32)
+
+
+class QuestionSet:
+    """Questions of an index, numbered from 0."""
+
+    def __init__(self, index: Index, name: str) -> None:
+        self.index = index
+        self.name = name
+        self.columns = index._columns(QUESTIONS, name)
+        """Columns as listed in `parts.py`; counts are stored as row offsets, with one more entry at the end."""
+        self._not = index.words.index("not")
+
+    def __len__(self) -> int:
+        return len(self.columns["question_id"])
+
+    def __iter__(self) -> Iterator[Question]:
+        return (self.question(number) for number in range(len(self)))
+
+    def batch(self, numbers: ArrayLike, unknown_words: bool = False) -> Batch:
+        """Programs and answers of questions. With `unknown_words`, words that do not occur in train are kept, for a
+        model with another vocabulary."""
+        chosen = np.asarray(numbers, np.int64).reshape(-1)
+        if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(self)):
+            raise DataError(f"{self.name} has the questions 0 to {len(self) - 1:,}, but other numbers were given")
+        starts = self.columns["routine"][chosen]
+        lengths = self.columns["routine"][chosen + 1] - starts
+        steps = np.arange(lengths.max(initial=0))
+        inside = steps < lengths[:, None]
+        rows = (starts[:, None] + steps)[inside]
+        operations = np.full(inside.shape, NOTHING, np.int16)
+        operations[inside] = self.columns["operation"][rows]
+        words = np.zeros((*inside.shape, WIDTH), np.int32)
+        words[..., :2] = self.index._operation_words[operations]
+        words[inside, 2] = np.where(self.columns["negated"][rows] != 0, self._not, NO_WORD)
+        arguments = self.columns["words"][rows]
+        arguments = arguments if unknown_words else self.index._known_or_unknown[arguments]
+        role, each = ROLE_AT[operations[inside]], np.arange(len(arguments))
+        words[inside, 3] = np.where(role >= 0, arguments[each, role], NO_WORD)
+        words[inside, OPERATION_WORDS : OPERATION_WORDS + arguments.shape[1]] = np.where(
+            np.arange(arguments.shape[1]) == role[:, None], NO_WORD, arguments
+        )
+        parents = np.full((*inside.shape, self.columns["parents"].shape[1]), NOTHING, np.int16)
+        parents[inside] = self.columns["parents"][rows]
+        answers, images = (self.columns[name][chosen].astype(np.int64) for name in ("answer", "image"))
+        return Batch(operations, words, parents, lengths, answers, images)
+
+    def question(self, number: int) -> Question:
+        """A question as `release.reading` reads it, without ids, full answer and grounding."""
+        columns, labels = self.columns, self.index.labels
+        answer = columns["answer"][number]
+
+        def label(name: str) -> str | None:
+            value = columns[name][number]
+            return None if value == NOTHING else labels[value]
+
+        return Question(
+            self.key(number),
+            image_id=self.index.images[columns["image"][number]],
+            text=columns["text_bytes"][self._rows("text", number)].tobytes().decode("utf-8"),
+            answer=None if answer == NOTHING else self.index.answers[answer],
+            indexed_program=Program(routines) if (routines := self.routines(number)) else None,
+            is_balanced=bool(columns["balanced"][number]),
+            global_group=label("global_group"),
+            local_group=label("local_group"),
+            entailed=_decoded(columns["entailed_id"][self._rows("entailed", number)]),
+            equivalent=_decoded(columns["equivalent_id"][self._rows("equivalent", number)]),
+            structural=label("structural"),
+            semantic_type=label("semantic"),
+            detailed=label("detailed"),
+        )
+
+    def routines(self, number: int) -> tuple[Call, ...]:
+        """The routines of a question's program; empty if it has none."""
+        rows = range(len(self.columns["operation"]))[self._rows("routine", number)]
+        return tuple(self._call(row) for row in rows)
+
+    def key(self, number: int) -> str:
+        """The id of a question."""
+        return _decoded(self.columns["question_id"][number : number + 1])[0]
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Number of each question by its id."""
+        return {key: number for number, key in enumerate(_decoded(self.columns["question_id"]))}
+
+    def _call(self, row: int) -> Call:
+        operation = DOMAIN.operations[self.columns["operation"][row]]
+        bits = int(self.columns["negated"][row])
+        plain = [self.index.words[word] for word in self.columns["words"][row, : len(operation.words)]]
+        words = tuple(f"not({word})" if bits >> at & 1 else word for at, word in enumerate(plain))
+        parents = self.columns["parents"][row].tolist()
+        return routine(operation.name, words, [parent for parent in parents if parent != NOTHING])
+
+    def _rows(self, count: str, number: int) -> slice:
+        starts = self.columns[count]
+        return slice(int(starts[number]), int(starts[number + 1]))
+
+
+def _scene(columns: dict[str, NDArray[Any]], row: int, image_id: str, labels: Sequence[str]) -> Scene:
+    first, end = columns["object"][row : row + 2].tolist()
+    keys = _decoded(columns["object_id"][first:end])
+    objects = {}
+    for at, key in zip(range(first, end), keys, strict=True):
+        attributes, relations = (slice(*columns[name][at : at + 2].tolist()) for name in ("attribute", "relation"))
+        names, others = columns["relation_name"][relations].tolist(), columns["relation_object"][relations].tolist()
+        objects[key] = SceneObject(
+            labels[columns["name"][at]],
+            Box(*columns["box"][at].tolist()),
+            tuple(labels[number] for number in columns["attribute_name"][attributes].tolist()),
+            tuple((labels[name], keys[other]) for name, other in zip(names, others, strict=True)),
+        )
+    where = [columns[name][row] for name in ("location", "weather")]
+    location, weather = (None if number == NOTHING else labels[number] for number in where)
+    width, height = columns["size"][row].tolist()
+    return Scene(image_id, width, height, objects, location, weather)
+
+
+def _decoded(keys: NDArray[Any]) -> tuple[str, ...]:
+    return tuple(key.decode("utf-8") for key in keys.tolist())
+
+
+def _mapped(path: Path) -> NDArray[Any]:
+    try:
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); {REMEDY}") from None
+
+
+def _check(path: Path, about: dict[str, Any], verify: bool) -> None:
+    try:
+        size = path.stat().st_size
+        if size != about["bytes"]:
+            raise DataError(f"{path}: has {size:,} bytes, but {about['bytes']:,} were written; {REMEDY}")
+        if verify:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            if digest != about["sha256"]:
+                raise DataError(f"{path}: its checksum is not that of the header; {REMEDY}")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}), though the index names it; {REMEDY}") from None

@@ -1,0 +1,172 @@
+"""A trained executor of programs about pictures: the result of `program_guided.load` for a visual checkpoint.
+
+reasoner = program_guided.load("out/visual-dense-plus-0")
+reasoning = reasoner.run('bag = select(bag)\\nexist(bag)', seed=3)
+reasoning.answer, reasoning.findings[0].result, reasoning.findings[0].right
+reasoning.picture().save("reasoning.png")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from program_guided.errors import DataError
+from program_guided.language.printer import print_call
+from program_guided.language.syntax import Program
+from program_guided.learning.checkpoint import Checkpoint
+from program_guided.learning.evaluation import Outputs, outputs_of
+from program_guided.learning.examples import programs_of, tensors_of
+from program_guided.learning.results import MEANT
+from program_guided.models.model import Model
+from program_guided.tasks.executor import check_words
+from program_guided.tasks.visual.batches import arrays_of
+from program_guided.tasks.visual.domain import OBJECTS
+from program_guided.tasks.visual.drawing.panels import Corners, Finding, draw_card, draw_reasoning
+from program_guided.tasks.visual.embedded.detections import Detector, detect
+from program_guided.tasks.visual.embedded.scenes import sample_scene
+from program_guided.tasks.visual.features import Detected
+from program_guided.tasks.visual.graph import Scene
+from program_guided.tasks.visual.oracle import NOT_REACHED, SCENE, Result, execute
+from program_guided.tasks.visual.targets import MATCHING_OVERLAP, overlap
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from program_guided.tasks.visual.task import Visual
+
+__all__ = ["Reasoner", "Reasoning"]
+
+NOT_AN_OBJECT = "?"
+
+
+@dataclass(frozen=True)
+class Reasoning:
+    """A program executed on a scene."""
+
+    scene: Scene
+    findings: tuple[Finding, ...]
+    """Results of the executed routines, in program order."""
+    right: bool | None
+    """True if the answer is the oracle's; None if the oracle has none."""
+
+    @property
+    def answer(self) -> str:
+        """The result of the last routine executed."""
+        return self.findings[-1].result
+
+    def picture(self, title: str = "") -> Image.Image:
+        """Draw one panel for every routine."""
+        return draw_reasoning(self.scene, self.findings, title)
+
+    def card(self, title: str = "") -> Image.Image:
+        """Draw all routines on one small card, for a `contact_sheet` of many."""
+        return draw_card(self.scene, self.findings, title)
+
+
+class Reasoner:
+    """A model, and the task with the checkpoint's vocabulary and answers; needs no data."""
+
+    def __init__(self, task: Visual, model: Model, checkpoint: Checkpoint) -> None:
+        self.task, self.model, self.checkpoint = task, model.eval(), checkpoint
+
+    def run(self, program: str | Program, seed: int = 0) -> Reasoning:
+        """Execute a program on the detected objects of a scene of the embedded world."""
+        if not isinstance(seed, int) or seed < 0:
+            raise DataError(f"seed {seed!r}: expected an integer, 0 or above")
+        parsed = self._parsed(program)
+        self.check(parsed)
+        scene = sample_scene(seed)
+        detector = Detector(dimension=int(self.checkpoint.reader["features"]))
+        return self.reason(parsed, scene, detect(scene, detector, seed))
+
+    def check(self, program: Program, source: str = "program") -> None:
+        """Raise `DataError` if a program has a word that is not in the vocabulary."""
+        check_words(program, self.task.vocabulary, self.task.domain, source)
+
+    def reason(self, program: str | Program, scene: Scene, detected: Detected) -> Reasoning:
+        """Execute a program on the detected objects of a scene; the graph is for the oracle alone."""
+        parsed = self._parsed(program)
+        table = self.task.compile(parsed)
+        programs = programs_of([table], self.task.vocabulary, np.zeros(1))
+        arrays, types = tensors_of(arrays_of([detected])), list(self.task.results.values())
+        outputs = outputs_of(self.model, arrays, programs, types)
+        truths = execute(parsed, scene)
+        names = [call.result for call in table.calls]
+        findings = [
+            self._finding(
+                print_call(table.calls[row], self.task.domain, names),
+                self.task.domain.operation(table.calls[row].operation).output,
+                row,
+                outputs,
+                scene,
+                detected,
+                truths[row],
+            )
+            for row in np.flatnonzero(outputs.executed[0].numpy()).tolist()
+        ]
+        return Reasoning(scene, tuple(findings), _verdict(findings[-1], int(outputs.last[0]), truths, scene))
+
+    def _parsed(self, program: str | Program) -> Program:
+        return self.task.parse(program) if isinstance(program, str) else program
+
+    def _finding(
+        self, text: str, kind: str, row: int, outputs: Outputs, scene: Scene, detected: Detected, truth: Result
+    ) -> Finding:
+        """The result of one routine, by the head of its result type."""
+        probabilities = outputs.probabilities[kind][0, row].numpy()
+        if kind == OBJECTS:
+            return _objects(text, probabilities[: len(detected.boxes)], scene, detected, truth)
+        result_type = self.task.results[kind]
+        value, probability = result_type.decode(probabilities)
+        result, expected = result_type.show(value), _shown(truth, scene)
+        right = None if truth.value is None else result == expected
+        return Finding(text, result, expected, right, probability=probability)
+
+
+def _objects(text: str, probabilities: NDArray[np.float32], scene: Scene, detected: Detected, truth: Result) -> Finding:
+    chosen = probabilities > MEANT
+    boxes: list[Corners] = [tuple(box) for box in detected.boxes[chosen].tolist()]
+    ids = _matched(boxes, scene)
+    right = set(ids) == set(truth.value) if isinstance(truth.value, tuple) and truth.value != (SCENE,) else None
+    probability = float(np.where(chosen, probabilities, 1 - probabilities).min(initial=1.0))
+    return Finding(text, _listed(ids, scene), _shown(truth, scene), right, tuple(boxes), probability)
+
+
+def _verdict(last: Finding, row: int, truths: Sequence[Result], scene: Scene) -> bool | None:
+    """True if the last result is the oracle's answer, even if the oracle took another branch; None if it has none."""
+    if truths[row].problem != NOT_REACHED:
+        return last.right
+    expected = next(truth for truth in reversed(truths) if truth.problem != NOT_REACHED)
+    return None if expected.value is None else last.result == _shown(expected, scene)
+
+
+def _matched(boxes: Sequence[Corners], scene: Scene) -> list[str]:
+    """Ids of the objects that boxes match, in the graph's order."""
+    if not boxes or not scene.objects:
+        return [NOT_AN_OBJECT] * bool(boxes)
+    keys = list(scene.objects)
+    overlaps = overlap(np.array(boxes), np.array([scene.objects[key].box.corners for key in keys]))
+    best = [
+        keys[at] if overlaps[row, at] >= MATCHING_OVERLAP else NOT_AN_OBJECT
+        for row, at in enumerate(overlaps.argmax(1))
+    ]
+    return sorted(set(best), key=[*keys, NOT_AN_OBJECT].index)
+
+
+def _listed(ids: Sequence[str], scene: Scene) -> str:
+    named = [f"{key} {scene.objects[key].name}" if key in scene.objects else key for key in ids]
+    return ", ".join(named) or "none"
+
+
+def _shown(result: Result, scene: Scene) -> str:
+    """Result of the oracle as text."""
+    if result.value is None:
+        return result.problem
+    if isinstance(result.value, tuple):
+        return _listed(result.value, scene)
+    return result.value if isinstance(result.value, str) else ("no", "yes")[result.value]

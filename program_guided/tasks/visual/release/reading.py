@@ -1,0 +1,220 @@
+"""Readers of the files of the GQA release: questions, scene graphs and choices.
+
+Departures from the paper: none. Records are streamed; a bad one raises a `DataError` that names path and key, or is
+skipped and its error passed to `on_bad`. Features are read by `visual/features.py`.
+
+    for question in read_questions(Path("val_balanced_questions.json")):
+        question.text, question.program, question.answer
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from program_guided.errors import DataError, quote
+from program_guided.files import read_json
+from program_guided.language.syntax import Program
+from program_guided.tasks.visual.domain import program_of
+from program_guided.tasks.visual.graph import Scene, scene_of
+from program_guided.tasks.visual.release.streaming import open_records
+
+__all__ = [
+    "CHUNKS",
+    "Choices",
+    "Question",
+    "choices_of",
+    "chunk_paths",
+    "question_of",
+    "read_choices",
+    "read_predictions",
+    "read_questions",
+    "read_scenes",
+]
+
+CHUNKS = 10
+"""Number of files in the folder `train_all_questions`."""
+
+T = TypeVar("T")
+OnBad = Callable[[DataError], None]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question; fields that a test file lacks have their defaults."""
+
+    key: str
+    image_id: str
+    text: str
+    answer: str | None = None
+    semantic: tuple[Mapping[str, Any], ...] | None = None
+    is_balanced: bool = True
+    full_answer: str | None = None
+    global_group: str | None = None
+    local_group: str | None = None
+    entailed: tuple[str, ...] = ()
+    equivalent: tuple[str, ...] = ()
+    structural: str | None = None
+    semantic_type: str | None = None
+    detailed: str | None = None
+    grounding: Mapping[str, Mapping[str, str]] | None = None
+    """`annotations`: positions of words in question, answer and full answer -> ids of objects."""
+    indexed_program: Program | None = None
+    """The program of a question that was read from an index, which has no `semantic`."""
+
+    @property
+    def has_program(self) -> bool:
+        return self.semantic is not None or self.indexed_program is not None
+
+    @cached_property
+    def program(self) -> Program:
+        if self.indexed_program is not None:
+            return self.indexed_program
+        if self.semantic is None:
+            raise DataError(f"question {quote(self.key)} has no program")
+        return program_of(self.semantic)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Valid and plausible answers to a question."""
+
+    valid: frozenset[str]
+    plausible: frozenset[str]
+
+
+def read_questions(
+    path: Path, on_bad: OnBad | None = None, progress: Callable[[int], None] = lambda done: None
+) -> Iterator[Question]:
+    """The questions of a file, or of a folder of chunks, programs checked; `progress` is called with the bytes read."""
+    before = 0
+    for file in chunk_paths(path) if path.is_dir() else [path]:
+        yield from _read(file, "question", question_of, on_bad, partial(_add_before, progress, before))
+        before += file.stat().st_size
+
+
+def read_scenes(path: Path, on_bad: OnBad | None = None) -> Iterator[Scene]:
+    """The scene graphs of a file."""
+    return _read(path, "image", lambda key, record: scene_of(record, key), on_bad)
+
+
+def read_choices(path: Path, on_bad: OnBad | None = None) -> Iterator[tuple[str, Choices]]:
+    """(question, its choices) of a file."""
+    return _read(path, "question", choices_of, on_bad)
+
+
+def read_predictions(path: Path) -> dict[str, str]:
+    """Read predicted answers: a list of `{"questionId", "prediction"}`."""
+    listed = read_json(path)
+    if not isinstance(listed, list):
+        raise DataError(f"{path}: expected a list of predictions")
+    predictions: dict[str, str] = {}
+    for number, record in enumerate(listed):
+        try:
+            key, answer = _get(record, "questionId", str), _get(record, "prediction", str)
+        except DataError as error:
+            raise DataError(f"{path}: prediction {number}: {error}") from None
+        if predictions.setdefault(key, answer) != answer:
+            raise DataError(f"{path}: question {quote(key)} has two predictions")
+    return predictions
+
+
+def chunk_paths(folder: Path, on_bad: OnBad | None = None) -> list[Path]:
+    """Paths of the ten chunks of `train_all_questions`; a missing one is an error."""
+    found: dict[int, Path] = {}
+    for path in folder.glob("*.json"):
+        match = re.search(r"_(\d+)\.json$", path.name)
+        if match:
+            found[int(match[1])] = path
+    for number in range(CHUNKS):
+        if number not in found:
+            error = DataError(f"{folder}: chunk {number} of {CHUNKS} (..._{number}.json) is missing")
+            if on_bad is None:
+                raise error
+            on_bad(error)
+    return [found[number] for number in sorted(found)]
+
+
+def _add_before(progress: Callable[[int], None], before: int, done: int) -> None:
+    progress(before + done)
+
+
+def _read(
+    path: Path,
+    what: str,
+    read: Callable[[str, Any], T],
+    on_bad: OnBad | None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Iterator[T]:
+    with open_records(path) as reader:
+        for key, record in reader.records():
+            try:
+                result = read(key, record)
+            except DataError as error:
+                named = DataError(f"{path}: {what} {quote(key)}: {error}")
+                if on_bad is None:
+                    raise named from None
+                on_bad(named)
+                continue
+            progress(reader.read_so_far)
+            yield result
+
+
+def choices_of(key: str, record: Any) -> tuple[str, Choices]:
+    """Read one record of a choices file."""
+    sets = [_texts(_get(record, name, list), name) for name in ("valid", "plausible")]
+    return key, Choices(frozenset(sets[0]), frozenset(sets[1]))
+
+
+def question_of(key: str, record: Any) -> Question:
+    """Read one record of a questions file and check its program."""
+    groups, types = _get(record, "groups", dict, {}), _get(record, "types", dict, {})
+    semantic = _get(record, "semantic", list, None)
+    question = Question(
+        key,
+        image_id=_get(record, "imageId", str),
+        text=_get(record, "question", str),
+        answer=_get(record, "answer", str, None),
+        semantic=None if semantic is None else tuple(semantic),
+        is_balanced=_get(record, "isBalanced", bool, True),
+        full_answer=_get(record, "fullAnswer", str, None),
+        global_group=_get(groups, "global", str, None),
+        local_group=_get(groups, "local", str, None),
+        entailed=_texts(_get(record, "entailed", list, []), "entailed"),
+        equivalent=_texts(_get(record, "equivalent", list, []), "equivalent"),
+        structural=_get(types, "structural", str, None),
+        semantic_type=_get(types, "semantic", str, None),
+        detailed=_get(types, "detailed", str, None),
+        grounding=_get(record, "annotations", dict, None),
+    )
+    if semantic is not None:
+        _ = question.program
+    if (semantic is None) != (question.answer is None):  # the release's test and challenge sets have neither
+        raise DataError(f"'{'semantic' if semantic is None else 'answer'}' is missing")
+    return question
+
+
+_REQUIRED = object()
+_NAMES = {str: "a text", list: "a list", dict: "an object", bool: "true or false"}
+
+
+def _get(record: Any, name: str, kind: type, default: Any = _REQUIRED) -> Any:
+    """A field, checked for its type; `null` counts as missing."""
+    if not isinstance(record, dict):
+        raise DataError("is not an object of fields")
+    value = record.get(name)
+    if value is None and default is _REQUIRED:
+        raise DataError(f"'{name}' is missing")
+    if value is not None and not isinstance(value, kind):
+        raise DataError(f"'{name}' must be {_NAMES[kind]}")
+    return default if value is None else value
+
+
+def _texts(values: list[Any], name: str) -> tuple[str, ...]:
+    if not all(isinstance(value, str) for value in values):
+        raise DataError(f"'{name}' must hold texts")
+    return tuple(values)

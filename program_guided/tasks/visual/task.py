@@ -1,0 +1,206 @@
+"""Program-guided visual reasoning as a task: questions about pictures, from an index.
+
+task = Visual(data=Path("out/visual"))
+source = task.questions("test_balanced")
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from program_guided.errors import DataError
+from program_guided.language.domain import Domain
+from program_guided.language.syntax import Program
+from program_guided.language.vocabulary import Vocabulary
+from program_guided.learning.results import ResultType
+from program_guided.learning.settings import Algorithm, Recipe, SupervisedSettings, Target
+from program_guided.models.readers.config import Arrays, Objects, ReaderConfig
+from program_guided.tasks.base import TaskBase
+from program_guided.tasks.visual.domain import DOMAIN, OPERATION_WORDS, parse_visual, results_of
+
+if TYPE_CHECKING:  # the language of visual programs is read without torch and the data's libraries
+    from program_guided.learning.checkpoint import Checkpoint
+    from program_guided.learning.learner import Agree, Learner, Share
+    from program_guided.learning.trainer import Standing
+    from program_guided.models.model import Model
+    from program_guided.tasks.visual.batches import Questions
+    from program_guided.tasks.visual.data import VisualData
+    from program_guided.tasks.visual.reasoner import Reasoner
+
+__all__ = ["Visual"]
+
+TRAIN, HELD_OUT = ("train_balanced", "train", "train_all"), ("val_balanced", "val", "val_all")
+"""Possible names of the training set and of the held-out set; the first available one is used."""
+CATEGORY = 1
+"""Place of the category among the words of a routine (`domain.routine_words`)."""
+CHUNK = 4096
+"""Questions read at once."""
+PCA_PICTURES = 1000
+"""Maximum number of pictures whose vectors the principal components are fitted to."""
+
+
+@final
+@dataclass(eq=False)
+class Visual(TaskBase):
+    """Questions about pictures; `dense` supervises every routine that the oracle can execute, `partial` the answer."""
+
+    held_out: int = 2000
+    """Number of questions of the validation split that are evaluated on."""
+    data: Path | None = None
+    """Folder with an index and features; by default the embedded world, built in out/visual if needed."""
+    features: Path | None = None
+    """Folder or file of the pictures' features; by default the folder `objects` in the data."""
+    train_set: str | None = None
+    """Set of questions to train on, such as train_all; by default train_balanced."""
+
+    name: ClassVar[str] = "visual"
+    version: ClassVar[int] = DOMAIN.version
+    reader: ClassVar[Any] = Objects(features=1, positions=4)
+    splits: ClassVar[tuple[str, ...]] = ("train", "val", "test")
+    targets: ClassVar[tuple[Target, ...]] = ("dense", "partial")
+    training_options: ClassVar[tuple[str, ...]] = ("held_out", "train_set")
+    commands: ClassVar[Mapping[str, str]] = {
+        "evaluate": "program_guided.tasks.visual.commands.evaluate:Evaluate",
+        "run": "program_guided.tasks.visual.commands.run:Run",
+        "build": "program_guided.tasks.visual.commands.dataset:Build",
+        "index": "program_guided.tasks.visual.commands.dataset:Index",
+        "stats": "program_guided.tasks.visual.commands.dataset:Stats",
+    }
+
+    @property
+    def domain(self) -> Domain:
+        return DOMAIN
+
+    def parse(self, text: str, source: str = "<program>") -> Program:
+        return parse_visual(text, source)
+
+    @cached_property
+    def opened(self) -> VisualData:
+        """The data; the embedded world is built first if it is needed and missing."""
+        from program_guided.tasks.visual.data import VisualData
+        from program_guided.tasks.visual.embedded.folders import ready_world
+
+        return VisualData(self.data or ready_world(), self.features)
+
+    @cached_property
+    def reader_config(self) -> ReaderConfig:
+        return Objects(features=self.opened.feature_count, positions=4)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        index = self.opened.index
+        return Vocabulary(tuple(index.words[: index.known_words]))
+
+    @cached_property
+    def results(self) -> Mapping[str, ResultType]:
+        index = self.opened.index
+        return results_of(index.answers[: index.known_answers])
+
+    @property
+    def plain_results(self) -> Mapping[str, ResultType]:
+        return results_of(())
+
+    def questions(self, name: str) -> Questions:
+        """A set of questions, with the vocabulary and answers of the task."""
+        from program_guided.tasks.visual.batches import Questions
+
+        data = self.opened
+        return Questions(data.index, name, data.features, self.vocabulary, self.results)
+
+    @property
+    def _train_sets(self) -> tuple[str, ...]:
+        return TRAIN if self.train_set is None else (self.train_set,)
+
+    @cached_property
+    def _held_out(self) -> Questions:
+        return self.questions(self.opened.first_of(HELD_OUT))
+
+    def recipe(self, target: Target, model: str, algorithm: Algorithm) -> Recipe:
+        relabelled = 0.25 if target == "dense" and model == "plus" else 0.0
+        if model == "paper":  # the paper's sizes, meant for GPUs
+            settings = SupervisedSettings(batch_size=256, learning_rate=1e-4, weight_decay=0.01, relabelled=relabelled)
+            return Recipe(settings, model={"word_width": 256, "hidden": 2048})
+        settings = SupervisedSettings(steps=6_000, feature_dropout=0.2, relabelled=relabelled)
+        return Recipe(settings, model={"heads": 4, "blocks": 1})
+
+    def check_data(self, target: Target) -> None:
+        data = self.opened
+        if target == "dense" and not data.index.scene_ids:
+            raise DataError(
+                f"{data.index.folder}: there are no scene graphs for the target dense; choose the target partial"
+            )
+        for name in (data.first_of(self._train_sets), data.first_of(HELD_OUT)):
+            data.check_pictures(name)
+
+    def prepare(self, model: Model) -> None:
+        fit = getattr(model.reader, "fit", None)
+        if fit is not None:
+            from program_guided.learning.examples import tensors_of
+
+            fit(tensors_of(self._sample()))
+        link = getattr(model.reader, "link_words", None)
+        if link is not None:
+            import torch
+
+            link(torch.from_numpy(self._together()))
+
+    def _sample(self) -> Arrays:
+        """Detected objects of evenly spaced pictures of train."""
+        from program_guided.tasks.visual.batches import arrays_of
+
+        data = self.opened
+        images = np.unique(data.index.questions(data.first_of(self._train_sets)).columns["image"])
+        chosen = images[np.linspace(0, len(images) - 1, min(PCA_PICTURES, len(images))).astype(np.int64)]
+        return arrays_of([data.features.read(data.index.images[image]) for image in chosen])
+
+    def _together(self) -> NDArray[np.bool_]:
+        """(vocabulary, vocabulary) which arguments occur together with which category in programs of train."""
+        from program_guided.tasks.visual.index.assembly import UNKNOWN_WORD
+
+        source = self.questions(self.opened.first_of(self._train_sets))
+        together = np.zeros((len(self.vocabulary), len(self.vocabulary)), np.bool_)
+        for first in range(0, len(source), CHUNK):
+            words = source.set.batch(np.arange(first, min(len(source), first + CHUNK))).words
+            arguments = words[..., OPERATION_WORDS:]
+            category = np.broadcast_to(words[..., CATEGORY, None], arguments.shape)
+            there = (category > UNKNOWN_WORD) & (arguments > UNKNOWN_WORD)
+            together[category[there], arguments[there]] = True
+        return together
+
+    def learner(
+        self, model: Model, settings: Any, target: Target, seed: int, share: Share = (0, 1), agree: Agree | None = None
+    ) -> Learner[Any]:
+        from program_guided.learning.learner import alone
+        from program_guided.learning.supervised import Supervised
+
+        source = self.questions(self.opened.first_of(self._train_sets))
+        return Supervised(model, source, settings, seed, share, agree or alone, dense=target == "dense")
+
+    def standing(self, model: Model) -> Standing:
+        from program_guided.learning.trainer import Standing
+        from program_guided.tasks.visual.evaluation import answer_questions
+
+        numbers = np.arange(min(self.held_out, len(self._held_out)))
+        found = answer_questions(model, self._held_out, numbers)
+        return Standing(found.accuracy, found.families)
+
+    def executor(self, model: Model, checkpoint: Checkpoint, **acting: Any) -> Reasoner:
+        from program_guided.tasks.visual.reasoner import Reasoner
+
+        return Reasoner(self, model, checkpoint)
+
+    def identity(self) -> dict[str, Any]:
+        """Identify the data by the checksums in the index, independent of their path."""
+        files = json.dumps(self.opened.index.header["files"], sort_keys=True)
+        digest = hashlib.sha256(files.encode("utf-8")).hexdigest()
+        train = self.opened.first_of(self._train_sets)
+        return {"train": train, "held_out": self.held_out, "data": digest[:16]}
