@@ -7,9 +7,9 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 .PHONY: help demo test check format bench clean
 
 help:
-	@echo "make demo    see it work: learned executors carry out programs in a world and on pictures, and are measured"
+	@echo "make demo    see it work: learned executors execute programs in a world and on pictures, and are measured"
 	@echo "make test    run all tests"
-	@echo "make check   style, types and layers"
+	@echo "make check   style, types, layers and vocabulary"
 	@echo "make bench   measure speed beside peers"
 
 $(VENV)/python:
@@ -34,9 +34,9 @@ demo: $(VENV)/user
 	$(BIN)/proto run examples/gold_rush.prg --seed 1 --delay 0.08
 	$(BIN)/proto run examples/shapes.prg --seed 2 --delay 0.08
 	$(BIN)/proto evaluate minecraft minecraft-reward planner random
-	$(BIN)/proto run examples/bag_wine.prg --task visual --seed 80 --png out/bag_wine.png
-	$(BIN)/proto run examples/passer_by.prg --task visual --seed 6 --png out/passer_by.png
-	$(BIN)/proto evaluate visual oracle --task visual
+	$(BIN)/proto run examples/bag_wine.prg --seed 80 --png out/bag_wine.png
+	$(BIN)/proto run examples/passer_by.prg --seed 6 --png out/passer_by.png
+	$(BIN)/proto evaluate visual oracle
 	@echo "Next: change examples/bridge.prg and run it; be the executor yourself: $(BIN)/proto play"
 	@echo "      teach one of your own (forty minutes): $(BIN)/proto train minecraft        from reward alone: add --target reward"
 	@echo "      one that answers questions about pictures (half an hour): $(BIN)/proto train visual"
@@ -50,6 +50,7 @@ check: $(VENV)/developer
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/words.py
 
 format: $(VENV)/developer
 	$(BIN)/ruff check --fix .

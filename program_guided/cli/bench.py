@@ -1,65 +1,78 @@
-"""`proto bench`: measurements, beside a peer or a naive form in the same run."""
+"""`proto bench`: measure speed, beside a peer or a naive form in the same run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, make_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import tyro
 
-from program_guided.cli.output import Flag, OptionalPath, bar_for_each, progress_bars, report
+import program_guided
+from program_guided.cli.parsing import parse, select
 from program_guided.errors import DataError
+from program_guided.output import Flag, OptionalPath, bar_for_each, progress_bars, report
 
-__all__ = ["Bench"]
+__all__ = ["DESCRIPTION", "main"]
+
+DESCRIPTION = """Measure speed, beside peers in the same run (they come with the extra `bench`).
+
+Options that belong to a benchmark are shown with it: proto bench NAME --help"""
 
 
 @dataclass(frozen=True)
-class Bench:
-    """Measure speed, beside peers in the same run (they come with the extra `bench`)."""
+class Partly:
+    """The benchmark, where it may be missing."""
 
-    what: tyro.conf.Positional[Literal["world", "executor", "learn", "visual"]]
-    """world: the 2D Minecraft world on one core, beside MiniGrid and EnvPool. executor: the network on one core, by
-    program length, against its plain forms and beside torch's decoder. learn: learning from reward on all cores,
-    beside Stable-Baselines3. visual: reasoning about pictures on one core, in parallel or one routine at a time, and
-    indexing questions on all cores (about ten minutes)."""
-    seconds: float = 3.0
-    """How long each measurement runs; visual: at least three times through the test split."""
-    batch: int = 1024
-    """world: worlds stepped at once."""
-    memory_steps: int = 100_000_000
-    """world: steps over which memory must stay flat."""
-    data: OptionalPath = None
-    """visual: folder with an index and features; left out, the embedded world, made in out/visual at need."""
-    checkpoint: OptionalPath = None
-    """visual: the executor that carries out programs; left out, the one that ships."""
-    questions: int = 1_000_000
-    """visual: questions that are written to be indexed, in a temporary folder; a million take 2 GB of it."""
+    what: tyro.conf.Positional[tuple[str, ...]] = ()
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where the figures go."""
+
     json: Flag = False
     """Print the figures as JSON."""
     save: OptionalPath = None
     """Write the figures to this file too."""
 
-    def run(self) -> int:
-        from program_guided.benchmarks import executor, indexing, learn, visual, world
-        from program_guided.cli.dataset import PROCESSES
-        from program_guided.cli.visual_world import ready_world
 
-        if not (self.seconds > 0 and self.batch >= 1 and self.memory_steps >= 0 and self.questions >= 1):
-            message = "--seconds must be more than 0, --batch and --questions at least 1, --memory-steps at least 0"
-            raise DataError(message)
-        show = {"world": world, "executor": executor, "learn": learn, "visual": visual}[self.what].print_figures
-        if self.what == "world":
-            figures = world.measure(self.seconds, self.batch, self.memory_steps)
-        elif self.what == "executor":
-            figures = executor.measure(self.seconds)
-        elif self.what == "learn":
-            with progress_bars() as progress:
-                figures = learn.measure(self.seconds, bar_for_each(progress))
-        else:
-            folder = self.data or ready_world()
-            with progress_bars() as progress:
-                show_bar = bar_for_each(progress)
-                figures = visual.measure(self.seconds, folder, self.checkpoint or "visual", show_bar)
-                figures["index"] = indexing.measure(self.questions, PROCESSES, self.seconds, show_bar)
-        report(figures, self.save, self.json, show)
-        return 0
+def main(arguments: Sequence[str]) -> int:
+    """Run the command."""
+    known = _benchmarks()
+    parts = {"selection": _selection(known), "output": Output()}
+    chosen = select(Partly, arguments).what
+    if not chosen or chosen[0] not in known:
+        parse("proto bench", DESCRIPTION, arguments, parts)
+        raise DataError(f"name a benchmark: {', '.join(known)}")
+    module = importlib.import_module(known[chosen[0]][0])
+    options = parse("proto bench", DESCRIPTION, arguments, parts | {"measuring": module.Options()})
+    with progress_bars() as progress:
+        figures = options.measuring.measure(bar_for_each(progress))
+    report(figures, options.output.save, options.output.json, module.print_figures)
+    return 0
+
+
+def _selection(known: Mapping[str, tuple[str, str]]) -> type:
+    """The benchmark, and its options."""
+    explained = "; ".join(f"{name}: {about}" for name, (_, about) in known.items())
+    names: Any = Literal[tuple(known)]
+    what: Any = Annotated[names, tyro.conf.Positional, tyro.conf.arg(help=explained)]
+    return make_dataclass("Selection", [("what", what)], frozen=True)
+
+
+def _benchmarks() -> Mapping[str, tuple[str, str]]:
+    """By name, the module of a benchmark and what it measures. They are in a folder beside the package, and are not
+    installed with it."""
+    root = Path(program_guided.__file__).parents[1]
+    if not (root / "benchmarks").is_dir():
+        raise DataError(
+            "the benchmarks come with a clone of the repository, not with the installed package; run this from a clone"
+        )
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    found: Mapping[str, tuple[str, str]] = importlib.import_module("benchmarks").BENCHMARKS
+    return found

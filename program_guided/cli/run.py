@@ -1,135 +1,71 @@
-"""`proto run`: carry out a program in a world and watch it, in the terminal or as pictures."""
+"""`proto run`: execute a program."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
-from program_guided.cli.output import Flag, OptionalPath, OptionalText, counted, print_json
+from program_guided.cli.parsing import asks_for_help, own_options, parse, select
+from program_guided.cli.tasks import command_of, program_of, task_of_agents, with_options
 from program_guided.errors import DataError
-from program_guided.files import make_folder_of
+from program_guided.output import OptionalText
+from program_guided.registry import SHIPPED
 
-if TYPE_CHECKING:
-    from program_guided.tasks.minecraft.agents import Agent
-    from program_guided.tasks.minecraft.batch import Batch
-    from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
+__all__ = ["DESCRIPTION", "main"]
 
-__all__ = ["Run", "named_agent", "prepare"]
+DESCRIPTION = """Execute a program with a learned executor, or with a built-in agent.
+
+Options that belong to a task are shown with a program of it: proto run PROGRAM --help"""
 
 
 @dataclass(frozen=True)
-class Run:
-    """Carry out a program in a world, animated; or answer one about a picture."""
+class Selection:
+    """A program, and who executes it."""
 
     program: tyro.conf.Positional[Path]
-    """File that holds the program."""
-    task: Literal["minecraft", "visual"] = "minecraft"
-    """visual: about a scene of the embedded world, beside the oracle's results."""
+    """File that holds the program; its language tells its task."""
     agent: OptionalText = None
-    """Who carries it out: a learned executor (a folder that 'proto train' wrote, or one that ships: minecraft,
-    minecraft-reward, visual; if none is named, the one with the task's name); in minecraft also planner (the oracle) or
-    random."""
-    seed: int = 0
-    """Seed of the world, and of chance."""
-    map: OptionalPath = None
-    """File with a map to run in (symbols . # ~ = $ g w i s t c r, and @ for the agent) instead of a drawn world."""
-    inventory: dict[str, int] | None = None
-    """What the agent carries at the start, as in: --inventory wood 2 gold 1."""
-    gif: OptionalPath = None
-    """Write the animation to this file."""
-    png: OptionalPath = None
-    """Write the last moment to this file; visual: the picture of reasoning."""
-    delay: float = 0.15
-    """Seconds between steps in the terminal."""
-    json: Flag = False
-    """Print the execution as JSON, without animation."""
-
-    def run(self) -> int:
-        """1 if the program was not finished."""
-        from program_guided.tasks.minecraft.snapshots import execution
-
-        self._check()
-        if self.task == "visual":
-            from program_guided.cli.run_visual import answer
-
-            return answer(self)
-        agent = self.agent or "minecraft"
-        batch = prepare(self.program, self.seed, self.map, self.inventory)
-        moments = list(execution(batch, named_agent(agent, self.seed)))
-        last = moments[-1]
-        self._draw(moments)
-        if self.json:
-            steps = [{"time": each.time, "action": each.action, "message": each.message} for each in moments[1:]]
-            print_json({"program": str(self.program), "outcome": last.outcome, "steps": last.time, "trace": steps})
-        else:
-            from program_guided.tasks.minecraft.pictures.terminal import animate
-
-            animate(moments, self.delay)
-            stopped = last.message if last.outcome == "running" else last.outcome
-            print(f"{agent}: {stopped} after {counted(last.time, 'step')}")
-            if self.map is not None and last.outcome != "finished":
-                self._doubt()
-            written = [str(path) for path in (self.gif, self.png) if path is not None]
-            if written:
-                print("wrote", " and ".join(written))
-        return int(last.outcome != "finished")
-
-    def _doubt(self) -> None:
-        """A map of one's own may ask for the impossible."""
-        from program_guided.tasks.minecraft.snapshots import execution
-
-        batch = prepare(self.program, self.seed, self.map, self.inventory)
-        *_, last = execution(batch, named_agent("planner", self.seed))
-        if last.outcome != "finished":
-            print("the planner does not finish this program on this map either: is everything there, and within reach?")
-
-    def _check(self) -> None:
-        """What can be wrong before anything has run."""
-        for path, suffix in ((self.gif, ".gif"), (self.png, ".png")):
-            if path is not None:
-                if path.suffix.lower() != suffix:
-                    raise DataError(f"{path}: the file's name must end with {suffix}")
-                make_folder_of(path)
-        if not 0 <= self.delay <= 60:
-            raise DataError(f"--delay {self.delay}: a delay is from 0 to 60 seconds")
-
-    def _draw(self, moments: list[Snapshot]) -> None:
-        if self.gif is not None or self.png is not None:
-            from program_guided.tasks.minecraft.pictures.picture import save_gif, save_png
-
-            if self.gif is not None:
-                save_gif(moments, self.gif)
-            if self.png is not None:
-                save_png(moments[-1], self.png)
+    """A checkpoint (a folder that 'proto train' wrote, or a shipped one by name), or a built-in agent of the task:
+    planner, random. Left out, the shipped checkpoint with the task's name."""
+    task: OptionalText = None
+    """A built-in or installed task, path/to/file.py, or module:Class; left out, that of the checkpoint or program."""
 
 
-def named_agent(name: str, seed: int, **acting: Any) -> Agent:
-    """The planner, chance, or the executor of a checkpoint."""
-    from program_guided.tasks.minecraft.agents import AGENTS
+@dataclass(frozen=True)
+class Partly(Selection):
+    """The same, where it may be missing."""
 
-    if name in AGENTS:
-        return AGENTS[name](seed)
-    import torch
-
-    from program_guided.learning.agent import ExecutorAgent
-
-    torch.set_num_threads(1)  # steps are small: threads gain nothing, and wait for each other where cores are busy
-    return ExecutorAgent.from_pretrained(name, seed=seed, **acting)
+    program: tyro.conf.Positional[tuple[Path, ...]] = ()  # type: ignore[assignment]
 
 
-def prepare(program: Path, seed: int, map_file: Path | None, inventory: dict[str, int] | None) -> Batch:
-    """A batch of one world in which the program is about to begin."""
-    from program_guided.cli.checking import read_task_program
-    from program_guided.tasks.minecraft.scenario import world_of
+def main(arguments: Sequence[str]) -> int:
+    """Run the command."""
+    chosen = select(Partly, arguments)
+    if not chosen.program:
+        if asks_for_help(arguments):
+            parse("proto run", DESCRIPTION, arguments, {"selection": Selection})
+        raise DataError("name the program before the options, as in: proto run program.prg --seed 1")
+    named = None
+    if chosen.task is not None or (chosen.agent is not None and _is_checkpoint(chosen.agent)):
+        named = task_of_agents((chosen.agent or "",), chosen.task)
+    task, program = program_of(chosen.program[0], named)
+    agent = chosen.agent or _shipped(task)
+    command = command_of(task, "run")
+    parts = {"selection": Selection, "running": command, **own_options(task, command)}
+    options = parse("proto run", DESCRIPTION, arguments, parts)
+    given = with_options(task, getattr(options, "task_options", None))
+    return int(options.running.run(given, chosen.program[0], program, agent, chosen.task))
 
-    options: dict[str, object] = {"program": read_task_program(program, "minecraft"), "inventory": inventory}
-    if map_file is not None:
-        try:
-            options["map"] = map_file.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-            raise DataError(f"{map_file}: the map cannot be read ({reason}); is the path right?") from None
-    return world_of(options, seed)
+
+def _is_checkpoint(agent: str) -> bool:
+    return Path(agent).is_dir() or (SHIPPED / agent).is_dir()
+
+
+def _shipped(task: type) -> str:
+    name = str(getattr(task, "name", ""))
+    if not (SHIPPED / name).is_dir():
+        raise DataError(f"name an agent: a folder that 'proto train {task.given or name}' wrote")  # type: ignore[attr-defined]
+    return name
