@@ -5,11 +5,13 @@ import pytest
 
 from program_guided.errors import WorldError
 from program_guided.language.parser import parse
-from program_guided.tasks.minecraft.agents import PlannerAgent, RandomAgent, pointed
-from program_guided.tasks.minecraft.batch import Batch, Entry
+from program_guided.learning.worlds import pointed_rows
+from program_guided.tasks.minecraft.agents import PlannerAgent, RandomAgent
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECTS
-from program_guided.tasks.minecraft.rules import MERCHANTS, TIME_LIMIT, WALKABLE, Action, Cell, Operation, Outcome
+from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.splits import load_split
+from program_guided.tasks.minecraft.world.batch import Batch
+from program_guided.tasks.minecraft.world.rules import MERCHANTS, TIME_LIMIT, WALKABLE, Action, Cell, Operation, Outcome
 
 SIDE = 8
 
@@ -140,12 +142,12 @@ def test_the_best_actions_are_found_without_changing_anything():
 
 
 def test_whether_a_condition_holds_can_be_asked_of_any_world():
-    """What the planner would say there; worlds that stand elsewhere can be asked too."""
+    """The planner's answer there; worlds that stand elsewhere can be asked too."""
     batch, random, met = Batch(load_split("complex")[:40], 256), np.random.default_rng(2), 0
     batch.reset()
     for _ in range(40):
         best, _ = batch.best_actions()
-        rows, worlds = pointed(batch).astype(np.int64), np.arange(batch.count)
+        rows, worlds = pointed_rows(batch), np.arange(batch.count)
         conditions = np.flatnonzero(best[:, Action.TRUE] | best[:, Action.FALSE])
         holds = batch.conditions_hold(conditions, rows[conditions])
         np.testing.assert_array_equal(holds, best[conditions, Action.TRUE])
@@ -381,7 +383,7 @@ def test_offer_restricts_the_programs_of_the_coming_episodes():
     assert len(seen) > 40
 
 
-def test_offered_programs_and_their_variants_are_drawn_alike():
+def test_offered_programs_and_their_variants_are_drawn_equally_often():
     batch = Batch(load_split("test")[:10], 3000, variants=2)
     batch.offer(np.array([2, 5, 7], np.int32))
     batch.reset()

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: real processes, their output and exit codes."""
+"""The command line as a user runs it: real processes, their output and exit codes."""
 
 import json
 import os
@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from program_guided.cli import output
+import program_guided
+from benchmarks import BENCHMARKS
+from program_guided import output
+from program_guided.cli import bench
+from program_guided.errors import DataError
 
 PROTO = Path(sys.executable).with_name("proto")
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -25,6 +29,10 @@ def proto(*arguments, standard_input="", folder=None):
     )
 
 
+def python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+
+
 def test_help_names_every_command():
     helped = proto("--help")
     assert helped.returncode == 0
@@ -33,16 +41,22 @@ def test_help_names_every_command():
         assert proto(command, "--help").returncode == 0
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["check", str(EXAMPLES / "bridge.prg")]])
+HEAVY = ("torch", "numba", "matplotlib", "PIL", "gymnasium")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], ["check", str(EXAMPLES / "bridge.prg")], ["check", str(EXAMPLES / "mistakes.prg.txt")]],
+    ids=["help", "version", "check", "check mistakes"],
+)
 def test_help_and_check_import_neither_torch_nor_numba(arguments):
-    code = (
-        "import sys; from program_guided.cli.main import main\n"
-        f"sys.argv = ['proto', *{arguments!r}]\n"
+    answered = python(
+        f"import sys; sys.argv = ['proto', *{arguments!r}]\n"
+        "from program_guided.cli.main import main\n"
         "try: main()\nexcept SystemExit: pass\n"
-        "print(sorted({'torch', 'numba', 'matplotlib', 'PIL'} & set(sys.modules)))"
+        f"print(sorted(set({HEAVY!r}) & set(sys.modules)))"
     )
-    answered = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert answered.stdout.splitlines()[-1] == "[]"
+    assert answered.stdout.splitlines()[-1] == "[]", answered.stderr
 
 
 def test_check_shows_three_mistakes_with_carets_and_exits_with_one():
@@ -55,11 +69,19 @@ def test_check_shows_three_mistakes_with_carets_and_exits_with_one():
     assert "Traceback" not in checked.stderr
 
 
-def test_check_understands_visual_programs():
-    told = proto("check", "examples/passer_by.prg", "--task", "visual", "--table")
-    assert told.returncode == 0, told.stderr
-    assert "a program of 6 routines" in told.stdout
-    assert "and(someone, exists)" in told.stdout
+@pytest.mark.parametrize("task", [(), ("--task", "visual")], ids=["found by its language", "named"])
+def test_check_understands_visual_programs(task):
+    checked = proto("check", EXAMPLES / "passer_by.prg", *task, "--table")
+    assert checked.returncode == 0, checked.stderr
+    assert "a program of visual, 6 routines" in checked.stdout
+    assert "and(someone, exists)" in checked.stdout
+
+
+def test_check_in_the_language_of_a_named_task_alone():
+    checked = proto("check", EXAMPLES / "bridge.prg", "--task", "visual")
+    assert checked.returncode == 1
+    assert "error:" in checked.stderr
+    assert "Traceback" not in checked.stderr
 
 
 def test_check_reports_as_json():
@@ -113,7 +135,7 @@ def test_run_takes_a_map_and_an_inventory(tmp_path):
     assert "build" in [step["action"] for step in ran["trace"]]
 
 
-def test_a_map_on_which_the_program_cannot_be_finished_is_told(tmp_path):
+def test_a_map_on_which_the_program_cannot_be_finished_is_reported(tmp_path):
     program, drawn = tmp_path / "p.prg", tmp_path / "map.txt"
     program.write_text("mine(gold)\n")
     drawn.write_text("@....\n.....\n.....\n.....\n.....\n")
@@ -122,7 +144,7 @@ def test_a_map_on_which_the_program_cannot_be_finished_is_told(tmp_path):
     assert "the planner does not finish this program on this map either" in ran.stdout
 
 
-def test_a_random_agent_says_why_it_failed():
+def test_the_outcome_of_a_random_agent_has_a_reason():
     ran = proto("run", EXAMPLES / "bridge.prg", "--agent", "random", "--json")
     outcome = json.loads(ran.stdout)["outcome"]
     assert outcome in ("finished", "wrong answer", "wrong place", "missing object", "timeout")
@@ -200,7 +222,7 @@ def in_a_terminal(*arguments, keys):
     return process.wait(timeout=60), shown.decode("utf-8", "replace")
 
 
-def test_play_follows_the_keys_and_says_how_it_ended(tmp_path):
+def test_play_follows_the_keys_and_reports_the_outcome(tmp_path):
     program, drawn = tmp_path / "p.prg", tmp_path / "map.txt"
     program.write_text("if is_there[gold]: mine(gold)\n")
     drawn.write_text("@g...\n.....\n.....\n.....\n....$\n")
@@ -246,11 +268,12 @@ def test_dataset_build_writes_whole_files_and_verify_sees_a_change(tmp_path):
 
 
 def test_dataset_stats_plots_and_saves(tmp_path):
-    told = proto("dataset", "stats", "--plot", tmp_path / "s.png", "--save", tmp_path / "s.json")
-    assert told.returncode == 0, told.stderr
+    described = proto("dataset", "stats", "--plot", tmp_path / "s.png", "--save", tmp_path / "s.json")
+    assert described.returncode == 0, described.stderr
     with Image.open(tmp_path / "s.png") as plot:
         assert plot.size[0] > 600
     figures = json.loads((tmp_path / "s.json").read_text())
+    assert figures["task"] == "minecraft"
     assert figures["splits"]["train"]["programs"] == 4000
     assert {"command", "commit", "machine"} <= figures.keys()
 
@@ -260,6 +283,21 @@ def test_bench_world_measures_and_reports_missing_peers(tmp_path):
     figures = json.loads(answered.stdout)
     assert figures["steps_per_second"]["environment"] > 0
     assert set(figures["times_faster_than"]) == {"minigrid", "envpool"}
+
+
+def test_bench_lists_its_benchmarks_and_their_options():
+    helped = proto("bench", "--help")
+    assert helped.returncode == 0
+    assert all(name in helped.stdout for name in BENCHMARKS)
+    assert "--batch" in proto("bench", "world", "--help").stdout
+    assert "--batch" not in proto("bench", "executor", "--help").stdout
+    assert proto("bench", "something").returncode == 2
+
+
+def test_bench_without_a_clone_is_one_clear_error(monkeypatch, tmp_path):
+    monkeypatch.setattr(program_guided, "__file__", str(tmp_path / "program_guided" / "__init__.py"))
+    with pytest.raises(DataError, match="come with a clone of the repository"):
+        bench.main(["world"])
 
 
 def test_a_negative_seed_and_senseless_numbers_are_refused():
@@ -278,10 +316,14 @@ def test_a_negative_seed_and_senseless_numbers_are_refused():
         ["evaluate", "planner", "--figure", "x.png"],
         ["evaluate", "nowhere"],
         ["train", "minecraft", "--steps", "0"],
-        ["train", "minecraft", "--rate", "-1"],
+        ["train", "minecraft", "--learning-rate", "-1"],
         ["train", "minecraft", "--processes", "0"],
-        ["train", "minecraft", "--worlds", "9", "--processes", "2"],
+        ["train", "minecraft", "--num-envs", "9", "--processes", "2"],
         ["train", "minecraft", "--resume", "--out", "nowhere"],
+        ["train", "minecraft", "--blocks", "9"],
+        ["train", "minecraft", "--target", "partial"],
+        ["train", "minecarft"],
+        ["evaluate", "planner", "--task", "nowhere.py"],
         ["check"],
         ["dataset", "build", "--verify", "--folder", EXAMPLES],
     ):
@@ -291,7 +333,7 @@ def test_a_negative_seed_and_senseless_numbers_are_refused():
         assert answered.stderr.count("\n") == 1, arguments
 
 
-def test_output_that_nobody_takes_is_no_traceback():
+def test_a_closed_pipe_or_full_disk_is_no_traceback():
     for command in (f"{PROTO} --help | head -1", f"{PROTO} check {EXAMPLES}/bridge.prg --table | head -1"):
         answered = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
         assert answered.stdout
@@ -312,7 +354,7 @@ def test_the_planner_stops_where_there_is_no_way(tmp_path):
     assert "there is no way to finish the pointed routine, stopped after 0 steps" in ran.stdout
 
 
-def test_a_wrong_answer_is_told_with_the_right_one(tmp_path):
+def test_a_wrong_answer_is_shown_with_the_right_one(tmp_path):
     program, drawn = tmp_path / "p.prg", tmp_path / "map.txt"
     program.write_text("if is_there[gold]: mine(gold)\n")
     drawn.write_text("@....\n" + ".....\n" * 4)
@@ -332,9 +374,9 @@ def test_the_version_can_be_asked_for():
     assert proto("--version").stdout.startswith("program_guided 0.")
 
 
-def test_where_no_bar_can_be_drawn_a_line_tells_how_far_work_is(monkeypatch, capsys):
-    for quiet, told in ((60.0, ""), (0.0, "counting: 50 % done\n")):
+def test_where_no_bar_can_be_drawn_a_line_shows_the_progress(monkeypatch, capsys):
+    for quiet, printed in ((60.0, ""), (0.0, "counting: 50 % done\n")):
         monkeypatch.setattr(output, "QUIET_SECONDS", quiet)
         with output.progress_bars() as progress:
             progress.update(progress.add_task("counting", total=4), completed=2)
-        assert capsys.readouterr().err == told
+        assert capsys.readouterr().err == printed

@@ -19,8 +19,8 @@ from program_guided.errors import WorldError
 from program_guided.tasks.minecraft.agents import AGENTS, PlannerAgent, RandomAgent
 from program_guided.tasks.minecraft.domain import ACTIONS
 from program_guided.tasks.minecraft.environment import MinecraftEnv, MinecraftVectorEnv
-from program_guided.tasks.minecraft.rules import TIME_LIMIT, Action, Outcome
 from program_guided.tasks.minecraft.splits import SIZES, load_split
+from program_guided.tasks.minecraft.world.rules import TIME_LIMIT, Action, Outcome
 
 NAME = "ProgramGuided/Minecraft-v0"
 FIELD = """
@@ -178,7 +178,7 @@ def test_what_was_handed_out_does_not_change_later():
 def test_without_copies_the_arrays_of_the_batch_are_handed_out():
     environments = many(3, copy=False)
     observations, infos = environments.reset(seed=0)
-    assert observations["map"] is environments.batch.worlds.cells
+    assert np.shares_memory(observations["map"], environments.batch.worlds.cells)
     assert infos["action_mask"] is environments.batch.view.mask
 
 
@@ -216,7 +216,7 @@ def test_single_and_vector_environments_agree_step_by_step():
 
 
 def episodes(mode, steps=150, count=6):
-    """Of every world: (first map, return, length, outcome) of its finished episodes, played by the planner."""
+    """By world: (first map, return, length, outcome) of its finished episodes, played by the planner."""
     environments = many(count, autoreset_mode=mode, time_limit=25)
     observations, _ = environments.reset(seed=11)
     first, played = list(observations["map"].copy()), [[] for _ in range(count)]
@@ -346,14 +346,14 @@ def test_disabled_begins_anew_only_where_the_mask_says():
     environments = many(6, autoreset_mode="Disabled", time_limit=5)
     environments.reset(seed=6)
     for _ in range(5):
-        last, _, terminated, truncated, told = environments.step(np.zeros(6, int))
+        last, _, terminated, truncated, info = environments.step(np.zeros(6, int))
     assert (terminated | truncated).all()
     later, *_ = environments.step(np.zeros(6, int))
     assert same(later, last), "worlds that are over stand still"
     mask = np.array([True, False, False, True, False, False])
     observations, infos = environments.reset(options={"reset_mask": mask})
     assert (environments.batch.worlds.time == np.where(mask, 0, 5)).all()
-    assert (infos["outcome"] == np.where(mask, Outcome.RUNNING, told["outcome"])).all()
+    assert (infos["outcome"] == np.where(mask, Outcome.RUNNING, info["outcome"])).all()
     for world in np.flatnonzero(~mask):
         assert same(of_world(observations, world), of_world(last, world))
     *_, terminated, truncated, _ = environments.step(np.zeros(6, int))
@@ -501,7 +501,7 @@ def test_infos_say_which_routine_ended_and_the_pointer_follows():
     assert pointers == [(1, 0), (1, 0), (1, 0), (3, 2), (3, 2), (3, 2), (4, 3)]
 
 
-def test_a_loop_is_told_each_time_round():
+def test_a_loop_is_reported_in_every_round():
     environment, *_ = in_the_field("while env[gold] > 0: mine(gold)")
     results = act(environment, "true right right mine false")
     assert [info["ended_routine"] for *_, info in results] == [0, -1, -1, 1, 0]
@@ -593,10 +593,10 @@ def test_a_step_of_many_worlds_before_the_first_reset_is_refused():
 
 
 def test_too_small_a_table_of_routines_is_refused_with_advice():
-    with pytest.raises(WorldError, match="most_routines"):
-        one(split="longer", most_routines=10).reset(seed=0)
-    with pytest.raises(WorldError, match="most_routines"):
-        many(2, split="longer", most_routines=10)
+    with pytest.raises(WorldError, match="max_routines"):
+        one(split="longer", max_routines=10).reset(seed=0)
+    with pytest.raises(WorldError, match="max_routines"):
+        many(2, split="longer", max_routines=10)
 
 
 @pytest.mark.parametrize("sides", [(4, 8), (5, 13), (8, 7)])
@@ -731,30 +731,30 @@ def test_a_snapshot_names_the_last_action_and_what_it_did():
 def played(environment, seed, steps=60):
     """Everything that a seed brings, over several episodes."""
     observation, info = environment.reset(seed=seed)
-    told = [(observation, info["program"])]
+    record = [(observation, info["program"])]
     for step in range(steps):
         observation, reward, terminated, truncated, info = environment.step(step % len(ACTIONS))
-        told.append((observation, (reward, terminated, truncated, info["outcome"])))
+        record.append((observation, (reward, terminated, truncated, info["outcome"])))
         if terminated or truncated:
             observation, info = environment.reset()
-            told.append((observation, info["program"]))
-    return told
+            record.append((observation, info["program"]))
+    return record
 
 
-def alike(first, second):
+def equal(first, second):
     return len(first) == len(second) and all(
-        same(ours, theirs) and told == other for (ours, told), (theirs, other) in zip(first, second, strict=True)
+        same(ours, theirs) and one == other for (ours, one), (theirs, other) in zip(first, second, strict=True)
     )
 
 
 def test_the_same_seed_gives_the_same_episodes_whatever_was_played_before():
     environment, other = one(), one()
     first = played(environment, 1)
-    assert sum(isinstance(told, str) for _, told in first) > 2
-    assert not alike(first, played(environment, 2))
+    assert sum(isinstance(each, str) for _, each in first) > 2
+    assert not equal(first, played(environment, 2))
     other.reset(options={"split": "longer", "index": 3})
-    assert alike(first, played(other, 1))
-    assert alike(first, played(environment, 1))
+    assert equal(first, played(other, 1))
+    assert equal(first, played(environment, 1))
 
 
 def test_different_seeds_give_different_programs_and_worlds():

@@ -1,4 +1,4 @@
-"""The pictures: told apart at a glance, equal in size over an execution, written wholly or not at all."""
+"""The pictures: distinct at a glance, equal in size over an execution, written wholly or not at all."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_any_two_sprites_differ_visibly(size: int) -> None:
         assert np.abs(on_grass(one, size=size) - on_grass(other, size=size)).mean() > 12, (one, other)
 
 
-def test_what_the_agent_stands_on_is_still_seen() -> None:
+def test_what_the_agent_stands_on_stays_visible() -> None:
     for one, other in combinations(THINGS, 2):
         assert np.abs(on_grass(one, "agent") - on_grass(other, "agent")).mean() > 10, (one, other)
     for name in THINGS:
@@ -191,7 +191,7 @@ def save(request: pytest.FixtureRequest) -> Callable[[Path], None]:
     return ways[request.param]
 
 
-def test_a_missing_folder_is_said_in_one_line(save: Callable[[Path], None], tmp_path: Path) -> None:
+def test_a_missing_folder_is_one_line_of_error(save: Callable[[Path], None], tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no folder") as caught:
         save(tmp_path / "missing" / "file")
     assert "\n" not in str(caught.value)
@@ -200,7 +200,7 @@ def test_a_missing_folder_is_said_in_one_line(save: Callable[[Path], None], tmp_
         save(tmp_path)
 
 
-def test_an_unwritable_folder_is_said_and_left_as_it_was(
+def test_an_unwritable_folder_is_reported_and_left_as_it_was(
     save: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -250,7 +250,7 @@ def test_a_long_program_scrolls_in_the_terminal_too() -> None:
     assert sum("…" in row for row in lines) == 2
 
 
-def test_the_terminal_symbols_are_told_apart_without_colour() -> None:
+def test_the_terminal_symbols_are_distinct_without_colour() -> None:
     symbols = [symbol for symbol, _ in terminal.SYMBOLS.values()]
     assert set(terminal.SYMBOLS) == set(THINGS)
     assert len(set(symbols)) == len(symbols)
@@ -270,8 +270,8 @@ def test_without_a_terminal_an_execution_is_its_two_ends_and_its_messages() -> N
     log = io.StringIO()
     terminal.animate(iter(execution(60)), delay=10, console=Console(file=log, width=80))
     lines = log.getvalue().splitlines()
-    told = [f"step {step}: mine(gold) ended" for step in range(5, 59, 10)]
-    assert [line for line in lines if line.startswith("step")] == told
+    expected = [f"step {step}: mine(gold) ended" for step in range(5, 59, 10)]
+    assert [line for line in lines if line.startswith("step")] == expected
     assert len(lines) < 2 * 24 + 6
 
 

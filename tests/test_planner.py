@@ -8,11 +8,11 @@ import pytest
 from program_guided.language.parser import parse
 from program_guided.language.table import compile_program
 from program_guided.tasks.minecraft.domain import DOMAIN, OBJECTS
-from program_guided.tasks.minecraft.generator import recount
-from program_guided.tasks.minecraft.kernels import begin
-from program_guided.tasks.minecraft.planner import HOPELESS, label
-from program_guided.tasks.minecraft.rules import Cell
-from program_guided.tasks.minecraft.state import Room, Worlds, program_set
+from program_guided.tasks.minecraft.world.generator import recount
+from program_guided.tasks.minecraft.world.kernels import begin
+from program_guided.tasks.minecraft.world.planner import UNREACHABLE, label
+from program_guided.tasks.minecraft.world.rules import Cell
+from program_guided.tasks.minecraft.world.state import Workspace, Worlds, program_set
 
 SIDE = 5
 WOOD = OBJECTS.index("wood")
@@ -91,7 +91,7 @@ def moves_from(state):
     yield "sell", state
 
 
-def brute_force(text, start, most_bridges=1):
+def brute_force(text, start, max_bridges=1):
     """Least (extra bridges, steps) that ends the routine, by searching all states in that order."""
     seen, queue, number = set(), [((0, 0), 0, start)], 0
     while queue:
@@ -104,9 +104,9 @@ def brute_force(text, start, most_bridges=1):
             if ends(text, state, after, action):
                 return bridges, steps + 1
             cost = (bridges + (action == "build"), steps + 1)
-            if cost[0] <= most_bridges and after not in seen:
+            if cost[0] <= max_bridges and after not in seen:
                 heapq.heappush(queue, (cost, number, after))
-    return 0, HOPELESS
+    return 0, UNREACHABLE
 
 
 def world_of(cells, start, carried, program):
@@ -121,7 +121,7 @@ def world_of(cells, start, carried, program):
 @pytest.mark.parametrize("chunk", range(4))
 def test_path_lengths_and_actions_equal_brute_force_on_small_worlds(chunk):
     generator = np.random.default_rng(chunk)
-    room, bits, steps = Room.empty(SIDE), np.zeros(1, np.uint16), np.zeros(1, np.int32)
+    room, bits, steps = Workspace.empty(SIDE), np.zeros(1, np.uint16), np.zeros(1, np.int32)
     names = ("up", "down", "left", "right", "mine", "build", "place", "sell")
     extra, hopeless = 0, 0
     for _ in range(300):
@@ -137,9 +137,9 @@ def test_path_lengths_and_actions_equal_brute_force_on_small_worlds(chunk):
         text, state = ROUTINES[program], (tuple(int(cell) for cell in cells.ravel()), start, carried)
         bridges, expected = brute_force(text, state)
         assert steps[0] == expected, (text, cells, start, carried)
-        hopeless += expected == HOPELESS
+        hopeless += expected == UNREACHABLE
         extra += bridges
-        if expected == HOPELESS:
+        if expected == UNREACHABLE:
             assert bits[0] == 0
             continue
         best = set()

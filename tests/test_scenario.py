@@ -9,11 +9,11 @@ from program_guided.errors import DataError, ProgramError, WorldError
 from program_guided.language.parser import parse
 from program_guided.language.syntax import Call, If, Program
 from program_guided.tasks.minecraft.agents import PlannerAgent
-from program_guided.tasks.minecraft.batch import Batch
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECTS, THINGS
-from program_guided.tasks.minecraft.rules import WALKABLE, Action, Outcome
 from program_guided.tasks.minecraft.scenario import SYMBOLS
 from program_guided.tasks.minecraft.splits import load_split
+from program_guided.tasks.minecraft.world.batch import Batch
+from program_guided.tasks.minecraft.world.rules import WALKABLE, Action, Outcome
 
 NAME = "ProgramGuided/Minecraft-v0"
 FIELD = """
@@ -43,7 +43,7 @@ def asked(maker, seed=0, **options):
     environment = maker()
     observation, info = environment.reset(seed=seed, options=options)
     if maker is many:
-        assert all((value[0] == value[-1]).all() for value in observation.values()), "all worlds are asked for alike"
+        assert all((value[0] == value[-1]).all() for value in observation.values()), "all worlds are set up equally"
         observation = {key: value[-1] for key, value in observation.items()}
         return environment, observation, environment.batch.entries[int(info["program"][-1])].text
     return environment, observation, info["program"]
@@ -54,7 +54,7 @@ def same(first, second):
 
 
 def act(environment, name):
-    """One step; of many worlds, all do the same, and the last one's results are told."""
+    """One step; of many worlds, all do the same, and the last one's results are returned."""
     if isinstance(environment, gymnasium.vector.VectorEnv):
         _, *results, infos = environment.step(np.full(environment.num_envs, ACTIONS.index(name)))
         return [array[-1] for array in results], infos["outcome"][-1]
@@ -238,7 +238,7 @@ def test_a_map_without_a_program_keeps_the_drawn_program(maker):
 
 
 @pytest.mark.parametrize("maker", MAKERS)
-def test_a_program_that_only_the_given_map_lets_finish_is_carried_out_in_it(maker):
+def test_a_program_that_only_the_given_map_lets_finish_is_executed_in_it(maker):
     """No drawn world has so much gold; the person who gives the map knows better."""
     environment, *_ = asked(maker, program="while agent[gold] < 9: mine(gold)", map="@gggg\nggggg\nggggg\n.....\n.....")
     for _ in range(100):
@@ -458,10 +458,10 @@ def test_there_is_no_mask_for_one_world():
 @pytest.mark.parametrize("maker", MAKERS)
 def test_what_was_refused_once_is_refused_again(maker):
     """A refused split must not be taken for the one that is played."""
-    environment = maker(most_routines=16)
+    environment = maker(max_routines=16)
     environment.reset(seed=0)
     for _ in range(2):
-        with pytest.raises(WorldError, match="most_routines"):
+        with pytest.raises(WorldError, match="max_routines"):
             environment.reset(options={"split": "longer"})
 
 

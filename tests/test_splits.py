@@ -17,10 +17,11 @@ from program_guided.language.parser import parse
 from program_guided.language.printer import count_control, count_tokens, print_program
 from program_guided.language.syntax import Call, If, Loop, While
 from program_guided.language.table import compile_program
-from program_guided.tasks.minecraft.agents import PlannerAgent, PriorAgent, RandomAgent, condition_key, pointed, rollout
+from program_guided.learning.worlds import pointed_rows
+from program_guided.tasks.minecraft.agents import PlannerAgent, PriorAgent, RandomAgent, condition_key, rollout
 from program_guided.tasks.minecraft.domain import DOMAIN, KINDS, OBJECTS
-from program_guided.tasks.minecraft.rules import Action, Operation, Outcome
 from program_guided.tasks.minecraft.splits import ALIASES, SIZES, SPLITS_FOLDER, encode, load_split, split_name
+from program_guided.tasks.minecraft.world.rules import Action, Operation, Outcome
 
 ROOT = Path(__file__).parents[1]
 HOLDS = {">": operator.gt, ">=": operator.ge, "==": operator.eq, "<": operator.lt, "<=": operator.le}
@@ -35,7 +36,7 @@ def executed_conditions(split):
     met = []
 
     def watch(batch, actions):
-        asked = (batch.programs.operation[pointed(batch)] >= Operation.AGENT) & (batch.outcome == Outcome.RUNNING)
+        asked = (batch.programs.operation[pointed_rows(batch)] >= Operation.AGENT) & (batch.outcome == Outcome.RUNNING)
         for world in np.flatnonzero(asked):
             routine = int(batch.worlds.routine[world])
             words = batch.tables[world].words[routine]
@@ -249,11 +250,11 @@ def test_acting_at_random_finishes_few_programs(split):
 
 @cache
 def usual_answers():
-    """What each condition mostly is in train."""
+    """The more frequent answer to each condition in train."""
     votes = Counter()
 
     def watch(batch, actions):
-        asked = (batch.programs.operation[pointed(batch)] >= Operation.AGENT) & (batch.outcome == Outcome.RUNNING)
+        asked = (batch.programs.operation[pointed_rows(batch)] >= Operation.AGENT) & (batch.outcome == Outcome.RUNNING)
         for world in np.flatnonzero(asked):
             votes[condition_key(batch, world)] += 1 if actions[world] == Action.TRUE else -1
 

@@ -29,9 +29,9 @@ def test_the_checker_of_stable_baselines_only_remarks_that_maps_and_programs_are
     with warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always")
         check_env(gymnasium.make(NAME, split="test").unwrapped)
-    told = [str(remark.message) for remark in remarks]
-    assert [text for text in told if "neither an image, nor a 1D vector" not in text] == []
-    assert sorted(text.split()[2] for text in told) == ["flow", "map", "words"]
+    messages = [str(remark.message) for remark in remarks]
+    assert [text for text in messages if "neither an image, nor a 1D vector" not in text] == []
+    assert sorted(text.split()[2] for text in messages) == ["flow", "map", "words"]
 
 
 def test_ppo_trains_20000_steps_and_predicts_actions():

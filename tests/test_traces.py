@@ -11,6 +11,7 @@ import pytest
 from domains import PAPER_PROGRAM
 
 from program_guided.language import (
+    BOOLEAN,
     Kind,
     Pointer,
     Shape,
@@ -23,13 +24,14 @@ from program_guided.language import (
     sample_program,
     start,
 )
-from program_guided.tasks.minecraft.batch import Batch, Entry
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECTS, TERRAIN, THINGS
+from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.environment import MinecraftEnv
-from program_guided.tasks.minecraft.generator import recount
-from program_guided.tasks.minecraft.kernels import begin, step_world
-from program_guided.tasks.minecraft.rules import TIME_LIMIT, WALKABLE, Cell, Outcome
-from program_guided.tasks.minecraft.state import Worlds, program_set
+from program_guided.tasks.minecraft.world.batch import Batch
+from program_guided.tasks.minecraft.world.generator import recount
+from program_guided.tasks.minecraft.world.kernels import begin, step_world
+from program_guided.tasks.minecraft.world.rules import TIME_LIMIT, WALKABLE, Cell, Outcome
+from program_guided.tasks.minecraft.world.state import Worlds, program_set
 
 COMPARE = {
     ">": operator.gt,
@@ -58,6 +60,10 @@ SHAPES = (
 def sampled(count):
     vocabulary = UniformVocabulary(DOMAIN)
     return [sample_program(vocabulary, SHAPES[seed % len(SHAPES)], Random(seed)) for seed in range(count)]
+
+
+def is_condition(call):
+    return DOMAIN.operation(call.operation).output == BOOLEAN
 
 
 def goto_target(call):
@@ -163,7 +169,7 @@ class Stage:
 
 
 class Execution:
-    """What the pointer does in one world: `rows` are the routines executed; `steps` are those that took a step, each
+    """The pointer's moves in one world: `rows` are the routines executed; `steps` are those that took a step, each
     with the pointer behind it."""
 
     def __init__(self, table, agent):
@@ -206,7 +212,7 @@ def traces():
 
 
 def run(stage, i, execution):
-    """Carry out a program in world i; for each step the row that the kernel says has ended, and where it points."""
+    """Execute a program in world i; for each step the row that the kernel says has ended, and where it points."""
     steps, worlds = [], stage.worlds
     while execution.running:
         action, answer = stage.arrange(i, execution.call)
@@ -229,10 +235,10 @@ def test_the_interpreter_and_the_pointer_execute_the_same_calls(traces):
     programs, _, executions, _ = traces
     for program, execution in zip(programs, executions, strict=True):
         answers = iter(execution.answers)
-        trace = interpret(program, lambda call, answers=answers: next(answers))
+        trace = interpret(program, lambda call, _, answers=answers: next(answers) if is_condition(call) else None)
         by_pointer = [execution.table.calls[row] for row in execution.rows]
-        by_interpreter = list(islice(trace, len(by_pointer)))
-        # The table holds the tree's own calls, so that equal calls at different places are told apart.
+        by_interpreter = [call for call, _, _ in islice(trace, len(by_pointer))]
+        # The table holds the tree's own calls, so that equal calls at different places are distinguished.
         assert list(map(id, by_interpreter)) == list(map(id, by_pointer)), print_program(program, DOMAIN)
         if execution.pointer.finished(execution.table):
             assert next(trace, None) is None
@@ -270,10 +276,10 @@ def test_the_random_traces_reach_every_corner(traces):
     assert sum(length >= LONGEST_TRACE for length in lengths) > 100
     assert sum(not execution.steps for execution in executions) > 10
     assert passed > 1_000
-    said = Counter(answer for execution in executions for answer in execution.answers)
-    assert min(said[True], said[False]) > 10_000
-    seen = Counter(execution.table.calls[row].operation for execution in executions for row in execution.rows)
-    assert min(seen[operation.name] for operation in DOMAIN.operations) > 5_000
+    answers = Counter(answer for execution in executions for answer in execution.answers)
+    assert min(answers[True], answers[False]) > 10_000
+    executed = Counter(execution.table.calls[row].operation for execution in executions for row in execution.rows)
+    assert min(executed[operation.name] for operation in DOMAIN.operations) > 5_000
 
 
 def test_a_wrong_answer_at_any_condition_ends_the_episode(traces):
@@ -564,7 +570,7 @@ def test_sell_without_the_object_fails():
     assert (play.outcome, play.carried) == (Outcome.MISSING_OBJECT, {"iron": 2})
 
 
-def test_in_the_wrong_place_and_without_the_object_the_place_is_said():
+def test_in_the_wrong_place_and_without_the_object_the_place_is_reported():
     play = Play(MEADOW, "sell(gold)")
     play.do("sell")
     assert play.outcome == Outcome.WRONG_PLACE

@@ -1,4 +1,4 @@
-"""`proto dataset build, index, stats visual` as a user meets them: real processes, their output and exit codes."""
+"""`proto dataset build, index, stats visual` as a user runs them: real processes, their output and exit codes."""
 
 import json
 import os
@@ -7,15 +7,24 @@ import sys
 
 import pytest
 
-from program_guided.cli.dataset import Build
-from program_guided.learning.visual_task import VisualData
-from program_guided.tasks.visual.detections import Detector
+from program_guided.tasks.visual.commands.dataset import Build
+from program_guided.tasks.visual.data import VisualData
+from program_guided.tasks.visual.embedded.detections import Detector
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
 
+SMALL_WORLD = """
+from program_guided.cli.main import main
+from program_guided.tasks.visual.embedded import building
+building.SPLITS = {"train": 3, "val": 1, "test": 2}
+main()
+"""
 
-def proto(*arguments, folder=None):
-    command = [sys.executable, "-m", "program_guided.cli.main", *map(str, arguments)]
+
+def proto(*arguments, folder=None, quick=False):
+    """Run the command; `quick` with an embedded world of few scenes."""
+    command = [sys.executable, *(("-c", SMALL_WORLD) if quick else ("-m", "program_guided.cli.main"))]
+    command += map(str, arguments)
     environment = os.environ | {"COLUMNS": "100"}
     return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=folder, env=environment)
 
@@ -56,13 +65,13 @@ def test_an_index_of_other_files_is_not_used(tmp_path):
     assert evaluated.stderr.startswith("error: out/visual/test_balanced_questions.json: is not the file that")
 
 
-def test_a_detector_can_be_blind(tmp_path):
+def test_a_detector_can_miss_everything(tmp_path):
     built = proto("dataset", "build", "visual", "--scenes", "1", "1", "1", "--misses", "1", folder=tmp_path)
     assert built.returncode == 0, built.stderr
     with ObjectFeatures(tmp_path / "out" / "visual" / "objects") as features:
         clutter = [len(features.read(image).boxes) for image in features.image_ids]
     assert max(clutter) <= Detector.clutter
-    assert (Build.noise, Build.misses) == (Detector.noise, Detector.misses), "unless said otherwise"
+    assert (Build.noise, Build.misses) == (Detector.noise, Detector.misses), "by default"
 
 
 def test_index_writes_verifies_and_does_nothing_twice(world, tmp_path):
@@ -78,19 +87,19 @@ def test_index_writes_verifies_and_does_nothing_twice(world, tmp_path):
     whole = column.read_bytes()
     column.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     assert "make it with" in proto(*command, "--verify").stderr
-    assert proto(*command).stdout.startswith("wrote"), "what was found damaged is made again"
+    assert proto(*command).stdout.startswith("wrote"), "a damaged index is made again"
     assert column.read_bytes() == whole
 
 
-def test_an_index_of_nothing_is_not_made(tmp_path):
+def test_an_empty_index_is_not_made(tmp_path):
     (tmp_path / "train_balanced_questions.json").write_text("nothing")
-    answered = proto("dataset", "index", "visual", "--root", tmp_path, "--skip-bad")
-    assert answered.returncode == 1
-    assert "nothing in it could be read" in answered.stderr
+    run = proto("dataset", "index", "visual", "--root", tmp_path, "--skip-bad")
+    assert run.returncode == 1
+    assert "no record could be read" in run.stderr
     assert not (tmp_path / "index" / "index.json").exists()
 
 
-def test_index_lists_what_it_left_out(world, tmp_path):
+def test_index_lists_skipped_records(world, tmp_path):
     good = (world / "train_balanced_questions.json").read_text("utf-8")
     (tmp_path / "train_questions.json").write_text(good, "utf-8")
     (tmp_path / "val_questions.json").write_text(json.dumps({str(number): {} for number in range(12)}), "utf-8")
@@ -100,16 +109,16 @@ def test_index_lists_what_it_left_out(world, tmp_path):
     assert stopped.stderr.splitlines()[-1].startswith("error: ")
     assert "val_questions.json: question '0': 'imageId' is missing" in stopped.stderr
     assert "Traceback" not in stopped.stderr
-    told = proto(*command, "--skip-bad").stdout
-    assert "left out 12 pieces that could not be read:" in told
-    assert "question '9': 'imageId' is missing" in told
-    assert f"and 2 more, listed in {tmp_path / 'index' / 'skipped.txt'}" in told
+    printed = proto(*command, "--skip-bad").stdout
+    assert "skipped 12 pieces that could not be read:" in printed
+    assert "question '9': 'imageId' is missing" in printed
+    assert f"and 2 more, listed in {tmp_path / 'index' / 'skipped.txt'}" in printed
 
 
 def test_stats_describe_a_world_and_save_the_blind_prior(world, tmp_path):
-    shown = proto("dataset", "stats", "visual", "--root", world, "--save", tmp_path / "stats.json")
-    assert shown.returncode == 0, shown.stderr
-    assert "answers guessed from the program alone" in shown.stdout
+    printed = proto("dataset", "stats", "visual", "--root", world, "--save", tmp_path / "stats.json")
+    assert printed.returncode == 0, printed.stderr
+    assert "answers guessed from the program alone" in printed.stdout
     figures = json.loads((tmp_path / "stats.json").read_text())
     assert figures["sets"] == {"train": "train_balanced", "test": "test_balanced"}
     assert (figures["train"]["questions"], figures["test"]["questions"]) == (120, 20)
@@ -117,36 +126,59 @@ def test_stats_describe_a_world_and_save_the_blind_prior(world, tmp_path):
     assert figures["train"]["operations"]["select"] == figures["train"]["families"]["select"] >= 120
     assert 0 <= figures["blind_prior"]["majority"] <= 100
     assert {"command", "commit", "machine"} <= figures.keys()
-    asked = proto("dataset", "stats", "visual", "--root", world, "--test", "val_balanced", "--json")
-    assert json.loads(asked.stdout)["sets"]["test"] == "val_balanced"
+    printed = proto("dataset", "stats", "visual", "--root", world, "--test", "val_balanced", "--json")
+    assert json.loads(printed.stdout)["sets"]["test"] == "val_balanced"
 
 
 @pytest.mark.parametrize(
     ("arguments", "fragment"),
     [
         (["index", "visual", "--root", "nowhere"], "nowhere: there is no such folder"),
-        (["index", "visual", "--root", ".", "--processes", "0"], "--processes 0: at least 1 is needed"),
-        (["build", "visual", "--scenes", "0", "1", "1"], "--scenes 0 1 1: must be 1 or more"),
-        (["build", "visual", "--misses", "2"], "--misses 2.0: must be from 0 to 1"),
-        (["build", "visual", "--noise", "inf"], "--noise inf: must be 0 or more"),
-        (["build", "minecraft", "--scenes", "2", "2", "2"], "--scenes: not for minecraft; leave it out"),
-        (["build", "visual", "--verify"], "--verify: not for visual"),
+        (["index", "visual", "--root", ".", "--processes", "0"], "processes 0: at least 1 is needed"),
+        (["build", "visual", "--scenes", "0", "1", "1"], "scenes 0 1 1: must be 1 or more"),
+        (["build", "visual", "--misses", "2"], "misses 2.0: must be from 0 to 1"),
+        (["build", "visual", "--noise", "inf"], "noise inf: must be 0 or more"),
         (["stats", "visual", "--root", "."], "there are no questions"),
-        (["stats", "visual", "--test", "val"], "--test needs --root"),
+        (["stats", "visual", "--test", "val"], "test needs root"),
     ],
 )
 def test_a_wrong_command_gets_one_clear_error(arguments, fragment, tmp_path):
-    answered = proto("dataset", *arguments, folder=tmp_path)
-    assert answered.returncode == 1
-    assert answered.stderr.startswith("error: ")
-    assert fragment in answered.stderr
-    assert answered.stderr.count("\n") == 1
+    run = proto("dataset", *arguments, folder=tmp_path)
+    assert run.returncode == 1
+    assert run.stderr.startswith("error: ")
+    assert fragment in run.stderr
+    assert run.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 
-def test_a_set_without_answers_is_told(world, tmp_path):
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["build", "minecraft", "--scenes", "2", "2", "2"], "--scenes"),
+        (["build", "visual", "--verify"], "--verify"),
+        (["build", "visual", "--data", "x"], "--data"),
+        (["index", "visual"], "--root"),
+    ],
+)
+def test_an_option_of_another_command_is_refused_and_a_missing_one_is_named(arguments, option, tmp_path):
+    run = proto("dataset", *arguments, folder=tmp_path)
+    assert run.returncode == 2
+    assert option in run.stdout + run.stderr
+    assert "Traceback" not in run.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_json_output_is_pure_even_if_the_world_is_built_first(tmp_path):
+    printed = proto("evaluate", "oracle", "--task", "visual", "--split", "test", "--json", folder=tmp_path, quick=True)
+    assert printed.returncode == 0, printed.stderr
+    assert "making the embedded world in out/visual-test" in printed.stderr
+    assert json.loads(printed.stdout)["agents"]["oracle"]["splits"]["test"]["accuracy"] == 100
+    assert not (tmp_path / "out" / "visual").exists()
+
+
+def test_a_set_without_answers_is_one_clear_error(world, tmp_path):
     (tmp_path / "train_questions.json").write_bytes((world / "train_balanced_questions.json").read_bytes())
     (tmp_path / "test_questions.json").write_text('{"1": {"imageId": "n1", "question": "What?", "isBalanced": true}}')
-    answered = proto("dataset", "stats", "visual", "--root", tmp_path, "--test", "test")
-    assert answered.returncode == 1
-    assert "test has no balanced question with a program and an answer" in answered.stderr
+    run = proto("dataset", "stats", "visual", "--root", tmp_path, "--test", "test")
+    assert run.returncode == 1
+    assert "test has no balanced question with a program and an answer" in run.stderr

@@ -1,4 +1,4 @@
-"""Where the visual tests find real GQA data, and what several of them speak of."""
+"""Real GQA data for the visual tests."""
 
 import json
 import os
@@ -23,6 +23,6 @@ def real_json(name: str) -> dict[str, Any]:
     return json.loads((real_folder() / name).read_text("utf-8"))
 
 
-def test_the_real_data_is_whole_where_there_is_any():
+def test_the_real_data_is_complete_if_available():
     sizes = {"train_questions.json": 9_644, "dev_questions.json": 1_418, "scene_graphs.json": 75}
     assert {name: len(real_json(name)) for name in sizes} == sizes

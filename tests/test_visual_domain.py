@@ -1,4 +1,4 @@
-"""The language of visual questions: the table, and `semantic` lists there and back."""
+"""The language of visual questions: the table, and round trips of `semantic` lists."""
 
 import copy
 import re
@@ -57,7 +57,7 @@ def steps(operation, dependencies, argument):
 
 
 def stripped(semantic):
-    """What must survive, said without the domain's help."""
+    """The `semantic` list that a round trip must preserve, computed without the domain."""
     result = []
     for step in semantic:
         argument = re.sub(r" \((-|[\d,]+)\) ?$", "", step["argument"]).strip()
@@ -81,16 +81,16 @@ def test_the_table_has_the_138_operations_of_the_release():
         counts[row.family] = counts.get(row.family, 0) + 1
     singles = dict.fromkeys(["select", "relate", "query", "exist", "and", "or", "common"], 1)
     assert counts == singles | {"filter": 38, "verify": 38, "choose": 48, "different": 3, "same": 4}
-    assert not DOMAIN.control
+    assert not DOMAIN.sequential
 
 
 @pytest.mark.parametrize(("operation", "dependencies", "argument", "expected"), FORMS)
-def test_every_form_of_argument_goes_there_and_back(operation, dependencies, argument, expected):
+def test_every_form_of_argument_survives_a_round_trip(operation, dependencies, argument, expected):
     back = round_trip(steps(operation, dependencies, argument))[-1]
     assert back == {"operation": operation, "dependencies": dependencies, "argument": expected}
 
 
-def test_every_operation_of_the_table_goes_there_and_back():
+def test_every_operation_of_the_table_survives_a_round_trip():
     arguments = {0: "", 1: "word", 2: "a|b", 3: "name,near,s", 4: "name,near|on,o"}
     boolean = {"operation": "exist", "dependencies": [0], "argument": "?"}
     for row in ROWS.values():
@@ -121,7 +121,7 @@ def test_nothing_in_brackets_reaches_a_table():
         assert not any(re.search(r"\d|\(-\)", " ".join(routine_words(call))) for call in before.calls)
 
 
-def test_the_order_of_options_carries_nothing():
+def test_the_order_of_options_is_dropped():
     one, other = (program_of(steps("choose color", [0], argument)) for argument in ("white|black", "black|white"))
     assert one == other == parse_visual("select(thing)\nchoose_color(white, black)")
 
@@ -136,9 +136,15 @@ def test_an_input_may_be_left_out_named_or_numbered():
     assert semantic_of(parse_visual(texts[0]))[2]["dependencies"] == [0, 1]
 
 
-def test_family_and_category_are_words_of_their_own():
+def test_family_and_category_are_separate_words():
     program = program_of(steps("filter face expression", [0], "not(sad)"))
-    assert routine_words(program.body[1]) == ("filter", "face expression", "not", "sad")
+    assert routine_words(program.body[1]) == ("filter", "face expression", "not", "", "sad")
+
+
+def test_the_role_of_a_relation_is_among_the_words_of_the_operation():
+    program = program_of(steps("relate", [0], "bag,to the left of,s (5)"))
+    assert routine_words(program.body[1]) == ("relate", "", "", "subject", "bag", "to the left of")
+    assert DOMAIN.operation_words == routine_words(program.body[1]).index("bag")
 
 
 @pytest.mark.parametrize(
@@ -153,8 +159,8 @@ def test_family_and_category_are_words_of_their_own():
         (steps("select", [], " (42)"), "'select' cannot have the argument"),
         (steps("and", [0, 0], ""), "'and' takes Boolean and Boolean, but its dependencies give Objects and Objects"),
         (steps("query", [], "name"), "'query' takes Objects, but its dependencies give nothing"),
-        (steps("exist", [1], "?"), "it depends on step 1, which does not stand before it"),
-        (steps("exist", [-1], "?"), "it depends on step -1, which does not stand before it"),
+        (steps("exist", [1], "?"), "it depends on step 1, which is not an earlier step"),
+        (steps("exist", [-1], "?"), "it depends on step -1, which is not an earlier step"),
         (steps("exist", ["0"], "?"), "'dependencies' must be a list of step numbers"),
         (steps("exist", [0], None), "'operation' and 'argument' must be texts"),
     ],

@@ -1,4 +1,4 @@
-"""Features of one's own pictures: the right cells in the right rows, resumed after a kill, bad pictures named."""
+"""Extraction of features: cells, boxes and classes in their rows, resumption after a kill, errors for bad pictures."""
 
 import json
 import os
@@ -13,10 +13,10 @@ import torch
 from PIL import Image
 
 from program_guided.errors import DataError
-from program_guided.learning import extraction
-from program_guided.learning.extraction import extract
-from program_guided.models.backbone import MEAN, SCALE, load_backbone
 from program_guided.tasks.visual.features import ObjectFeatures
+from program_guided.tasks.visual.photographs import extraction
+from program_guided.tasks.visual.photographs.backbone import MEAN, SCALE, load_backbone
+from program_guided.tasks.visual.photographs.extraction import extract
 from tests.test_visual_data import real_folder
 
 SIZE = 96
@@ -60,36 +60,36 @@ def test_a_cell_s_vector_box_and_classes_are_those_of_the_network(pictures, whol
             network = backbone._network
             tensor = (torch.from_numpy(pixels).permute(2, 0, 1)[None] - MEAN) / SCALE
             with torch.no_grad():
-                grid, said = network.extract_features(tensor)[0].numpy(), network(tensor)[0].numpy()
-            found = features.read(name, most=100)
-            assert (found.width, found.height) == (width, height)
-            assert found.features.shape == (SIDE * SIDE, 1280)
+                grid, logits = network.extract_features(tensor)[0].numpy(), network(tensor)[0].numpy()
+            detected = features.read(name, max_detected=100)
+            assert (detected.width, detected.height) == (width, height)
+            assert detected.features.shape == (SIDE * SIDE, 1280)
             for row in range(SIDE):
                 for column in range(SIDE):
                     cell = row * SIDE + column
-                    np.testing.assert_allclose(found.features[cell], grid[:, row, column], atol=4e-3)
+                    np.testing.assert_allclose(detected.features[cell], grid[:, row, column], atol=4e-3)
                     box = np.array([column * width, row * height, (column + 1) * width, (row + 1) * height]) / SIDE
-                    np.testing.assert_allclose(found.boxes[cell], box, rtol=1e-6)
-            # The classifier is linear: what it says of the whole picture is the mean of what it says of the cells.
-            np.testing.assert_allclose(features.class_logits(name).mean(0), said, atol=0.02)
+                    np.testing.assert_allclose(detected.boxes[cell], box, rtol=1e-6)
+            # The classifier is linear: the logits of the whole picture are the mean over the cells.
+            np.testing.assert_allclose(features.class_logits(name).mean(0), logits, atol=0.02)
         names = features.class_names()
         assert (len(names), names[1]) == (1000, "goldfish, Carassius auratus")
 
 
-def test_it_sees_what_is_in_real_pictures(tmp_path):
-    seen = {"n115614": "streetcar", "n117888": "ballplayer", "n119886": "washbasin"}
+def test_real_pictures_are_classified(tmp_path):
+    expected = {"n115614": "streetcar", "n117888": "ballplayer", "n119886": "washbasin"}
     source = tmp_path / "pictures"
     source.mkdir()
-    for name in seen:
+    for name in expected:
         (source / f"{name}.jpg").symlink_to(real_folder() / "images" / f"{name}.jpg")
     extract(source, tmp_path / "my.h5", 224)
     with ObjectFeatures(tmp_path / "my.h5") as features:
         names = features.class_names()
-        found = {name: names[features.class_logits(name).mean(0).argmax()].split(",")[0] for name in seen}
-    assert found == seen
+        found = {name: names[features.class_logits(name).mean(0).argmax()].split(",")[0] for name in expected}
+    assert found == expected
 
 
-def test_done_it_is_not_done_again_unless_the_pictures_change(pictures, tmp_path):
+def test_a_finished_extraction_is_repeated_only_if_the_pictures_change(pictures, tmp_path):
     out = tmp_path / "my.h5"
     source = tmp_path / "pictures"
     source.mkdir()
@@ -107,7 +107,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import torch
-from program_guided.learning import extraction
+from program_guided.tasks.visual.photographs import extraction
 torch.set_num_threads(1)
 extraction.PER_PIECE = 2
 def progress(done, total):
@@ -118,14 +118,14 @@ extraction.extract(Path(sys.argv[1]), Path(sys.argv[2]), 96, progress=progress)
 
 
 def same(one, other):
-    """Up to the last bits of half a float: how convolutions are summed depends on the threads of the moment."""
+    """Compare up to the last bits of a float16: the order of sums in convolutions depends on the threads."""
     if one.dtype.kind != "f":
         np.testing.assert_array_equal(one, other)
     else:
         np.testing.assert_allclose(one.astype(np.float64), other.astype(np.float64), rtol=0.02, atol=0.01)
 
 
-def test_killed_it_goes_on_and_ends_the_same(pictures, whole, tmp_path, monkeypatch):
+def test_a_killed_extraction_is_resumed_with_the_same_result(pictures, whole, tmp_path, monkeypatch):
     out = tmp_path / "my.h5"
     killed = subprocess.run([sys.executable, "-c", KILLED, pictures, out], timeout=600)
     assert killed.returncode == -signal.SIGKILL
@@ -135,7 +135,7 @@ def test_killed_it_goes_on_and_ends_the_same(pictures, whole, tmp_path, monkeypa
     pieces = sorted((tmp_path / "my.h5.unfinished").glob("*.npz"))
     assert len(pieces) == 2
     pieces[1].write_bytes(pieces[1].read_bytes()[:-50])
-    (tmp_path / ".my.h5.1.tmp").write_bytes(b"left by one that was killed later")
+    (tmp_path / ".my.h5.1.tmp").write_bytes(b"left by a killed process")
     monkeypatch.setattr(extraction, "PER_PIECE", 2)
     read = []
     pixels = extraction._pixels
@@ -148,7 +148,7 @@ def test_killed_it_goes_on_and_ends_the_same(pictures, whole, tmp_path, monkeypa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["my.h5", "my_info.json"]
 
 
-def test_a_bad_picture_is_named_or_left_out_and_listed(pictures, whole, tmp_path):
+def test_a_bad_picture_is_an_error_or_skipped_and_listed(pictures, whole, tmp_path):
     source = tmp_path / "pictures"
     source.mkdir()
     for name in ("a", "c"):
@@ -156,7 +156,7 @@ def test_a_bad_picture_is_named_or_left_out_and_listed(pictures, whole, tmp_path
     (source / "b.png").write_bytes((pictures / "b.png").read_bytes()[:60])
     (source / "z.jpg").write_text("no picture at all")
     out = tmp_path / "my.h5"
-    with pytest.raises(DataError, match=r"b\.png: is no picture that can be read"):
+    with pytest.raises(DataError, match=r"b\.png: is not a readable picture"):
         extract(source, out, SIZE)
     assert not out.exists()
     found = extract(source, out, SIZE, skip_bad=True)
@@ -169,7 +169,7 @@ def test_a_bad_picture_is_named_or_left_out_and_listed(pictures, whole, tmp_path
             same(mine.read(name).features, other.read(name).features)
 
 
-def test_a_turned_photograph_is_seen_upright(tmp_path):
+def test_a_photograph_is_rotated_by_its_exif_orientation(tmp_path):
     source = tmp_path / "pictures"
     source.mkdir()
     turned = Image.new("RGB", (40, 20))
@@ -192,7 +192,7 @@ def test_a_file_named_like_the_release_s_is_read_as_a_folder_of_it(pictures, tmp
         assert features.read("c").features.shape == (1, 1280)
 
 
-def test_what_is_asked_wrongly_is_told(pictures, tmp_path):
+def test_wrong_arguments_are_errors(pictures, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     for arguments, message in [
@@ -211,8 +211,8 @@ def test_what_is_asked_wrongly_is_told(pictures, tmp_path):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
-def test_a_device_that_is_not_there_is_told(pictures, tmp_path):
-    with pytest.raises(DataError, match="--device cuda: torch finds no such device here"):
+def test_a_missing_device_is_an_error(pictures, tmp_path):
+    with pytest.raises(DataError, match="device cuda: torch finds no such device here"):
         extract(pictures, tmp_path / "x.h5", device="cuda")
     assert not list(tmp_path.iterdir())
 
@@ -224,11 +224,11 @@ def test_only_extracted_features_have_a_classifier(tmp_path):
     (tmp_path / "my_info.json").write_text(json.dumps({"a": place}))
     with ObjectFeatures(tmp_path / "my.h5") as features:
         assert features.read("a").features.shape == (2, 3)
-        with pytest.raises(DataError, match="only proto features extract stores a classifier"):
+        with pytest.raises(DataError, match="only features of proto features extract have a classifier"):
             features.class_logits("a")
 
 
-def test_the_command_says_what_it_wrote_and_what_it_left_out(pictures, tmp_path):
+def test_the_command_prints_the_written_and_the_skipped_pictures(pictures, tmp_path):
     source = tmp_path / "pictures"
     source.mkdir()
     (source / "a.png").write_bytes((pictures / "a.png").read_bytes())
@@ -239,8 +239,8 @@ def test_the_command_says_what_it_wrote_and_what_it_left_out(pictures, tmp_path)
     stopped = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
     assert stopped.returncode == 1
     assert stopped.stderr.splitlines()[-1].startswith("error: ")
-    assert "b.png: is no picture that can be read" in stopped.stderr.replace("\n", " ")
-    went_on = subprocess.run([*command, "--skip-bad"], capture_output=True, text=True, timeout=600, env=environment)
-    assert went_on.returncode == 0
-    assert "my_info.json of 1 picture" in went_on.stdout
-    assert "left out 1 picture:" in went_on.stdout
+    assert "b.png: is not a readable picture" in stopped.stderr.replace("\n", " ")
+    resumed = subprocess.run([*command, "--skip-bad"], capture_output=True, text=True, timeout=600, env=environment)
+    assert resumed.returncode == 0
+    assert "my_info.json of 1 picture" in resumed.stdout
+    assert "skipped 1 picture:" in resumed.stdout

@@ -1,4 +1,4 @@
-"""The index: it holds what the release says and nothing that gives answers away, whole or not at all."""
+"""The index: equal to the release, without leaks of answers, complete or absent."""
 
 import json
 import multiprocessing
@@ -14,14 +14,13 @@ import pytest
 
 from program_guided.errors import DataError
 from program_guided.language.syntax import calls
-from program_guided.tasks.visual import indexing, parts
-from program_guided.tasks.visual.assembly import HEADER, SKIPPED, UNKNOWN_WORD
-from program_guided.tasks.visual.building import write_questions
-from program_guided.tasks.visual.domain import DOMAIN, routine_words, semantic_of
-from program_guided.tasks.visual.index import WIDTH, Index
-from program_guided.tasks.visual.indexing import UNFINISHED, make_index
-from program_guided.tasks.visual.release import read_choices, read_questions, read_scenes
-from program_guided.tasks.visual.streaming import open_records
+from program_guided.tasks.visual.domain import DOMAIN, OPERATION_WORDS, routine_words, semantic_of
+from program_guided.tasks.visual.embedded.building import write_questions
+from program_guided.tasks.visual.index import WIDTH, Index, building, parts
+from program_guided.tasks.visual.index.assembly import HEADER, SKIPPED, UNKNOWN_WORD
+from program_guided.tasks.visual.index.building import UNFINISHED, make_index
+from program_guided.tasks.visual.release.reading import read_choices, read_questions, read_scenes
+from program_guided.tasks.visual.release.streaming import open_records
 from tests.test_visual_data import real_folder
 from tests.test_visual_release import QUESTION, SCENE, write
 
@@ -49,11 +48,11 @@ def indexed(world, tmp_path_factory):
 
 
 def as_indexed(question):
-    return replace(question, full_answer=None, grounding=None, semantic=tuple(semantic_of(question.program)))
+    return replace(question, full_answer=None, grounding=None, semantic=None, indexed_program=question.program)
 
 
 def contents(folder):
-    """All files of an index, the header without when the sources were written."""
+    """Contents of all files of an index; the header without its sources, whose times differ."""
     files = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     header = json.loads(files.pop(Path(HEADER)))
     return files | {"header": {key: value for key, value in header.items() if key != "sources"}}
@@ -66,7 +65,7 @@ def small(folder, **records):
     return folder
 
 
-def test_every_question_scene_and_choice_comes_back_from_the_index(world, index):
+def test_every_question_scene_and_choice_is_read_back_from_the_index(world, index):
     assert set(index.sets) == set(SETS)
     for name, file in SETS.items():
         expected = [as_indexed(question) for question in read_questions(world / file)]
@@ -79,7 +78,7 @@ def test_every_question_scene_and_choice_comes_back_from_the_index(world, index)
     assert len(index.scene_ids) == 15
 
 
-def test_a_batch_says_what_the_programs_say(world, index):
+def test_a_batch_equals_the_programs(world, index):
     questions = list(read_questions(world / SETS["train_all"]))
     chosen = [7, 0, len(questions) - 1, 7]
     batch = index.questions("train_all").batch(chosen)
@@ -97,13 +96,13 @@ def test_a_batch_says_what_the_programs_say(world, index):
                 assert (words, batch.operations[row, step]) == ([""] * WIDTH, -1)
                 assert list(batch.parents[row, step]) == [-1, -1]
                 continue
-            spoken = list(routine_words(steps[step]))
-            assert words == spoken + [""] * (WIDTH - len(spoken))
+            expected = list(routine_words(steps[step]))
+            assert words == expected + [""] * (WIDTH - len(expected))
             assert DOMAIN.operations[batch.operations[row, step]].name == steps[step].operation
             assert [parent for parent in batch.parents[row, step] if parent >= 0] == list(steps[step].inputs)
 
 
-def test_an_empty_batch_and_a_question_that_is_not_there(index):
+def test_an_empty_batch_and_a_missing_question(index):
     questions = index.questions("val_all")
     assert questions.batch([]).words.shape == (0, 0, WIDTH)
     for wrong in (-1, len(questions)):
@@ -113,7 +112,7 @@ def test_an_empty_batch_and_a_question_that_is_not_there(index):
 
 
 def leaking(ids, swap):
-    """Questions whose ids, and whose order of options, are others each time."""
+    """Questions with these ids, and with the options in this order."""
     options = ["top", "bottom"][:: -1 if swap else 1]
     choose = [
         {"operation": "select", "dependencies": [], "argument": f"bag ({ids[0]})"},
@@ -146,7 +145,7 @@ def test_ids_and_the_order_of_options_never_reach_the_index(tmp_path):
     assert {"words.npy", "operation.npy", "negated.npy", "parents.npy"} <= {Path(name).name for name in made[0]}
 
 
-def test_what_train_does_not_say_is_unknown_to_a_model_but_not_lost(tmp_path):
+def test_words_that_train_lacks_are_unknown_in_batches_but_kept_in_questions(tmp_path):
     root = small(tmp_path / "root", **{"1": QUESTION, "2": QUESTION, "3": QUESTION | {"answer": "maybe"}})
     other = [QUESTION["semantic"][0] | {"argument": "not(zebra) (5)"}, QUESTION["semantic"][1]]
     write(root / "val_questions.json", {"4": QUESTION | {"semantic": other, "answer": "never"}})
@@ -156,10 +155,10 @@ def test_what_train_does_not_say_is_unknown_to_a_model_but_not_lost(tmp_path):
     assert index.known_answers == 2
     assert "zebra" not in index.words[: index.known_words]
     batch = index.questions("val").batch([0])
-    assert batch.words[0, 0, 3] == UNKNOWN_WORD
+    assert batch.words[0, 0, OPERATION_WORDS] == UNKNOWN_WORD
     assert index.words[batch.words[0, 0, 2]] == "not"
     assert batch.answers[0] == 2
-    assert index.questions("val").question(0).semantic[0]["argument"] == "not(zebra)"
+    assert semantic_of(index.questions("val").question(0).program)[0]["argument"] == "not(zebra)"
 
 
 def test_a_test_question_without_program_and_answer_is_kept(tmp_path):
@@ -180,7 +179,7 @@ def test_processes_and_the_size_of_parts_change_nothing(world, index, tmp_path, 
     assert contents(tmp_path / "small") == contents(index.folder)
 
 
-def test_a_reader_goes_on_behind_any_record(tmp_path):
+def test_a_reader_resumes_after_any_record(tmp_path):
     value = {f"k{number} é": {"x": "ü" * number, "y": [number]} for number in range(9)}
     for text in (
         json.dumps(value, ensure_ascii=False),
@@ -198,18 +197,18 @@ def test_a_reader_goes_on_behind_any_record(tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from program_guided.tasks.visual import indexing, parts
+from program_guided.tasks.visual.index import building, parts
 parts.PART_BYTES = 3000
 moments = []
 def progress(moment):
     moments.append(moment)
     if len(moments) == 5:
         os.kill(os.getpid(), signal.SIGKILL)
-indexing.make_index(Path(sys.argv[1]), Path(sys.argv[2]), progress=progress)
+building.make_index(Path(sys.argv[1]), Path(sys.argv[2]), progress=progress)
 """
 
 
-def test_killed_it_goes_on_and_ends_the_same(world, index, tmp_path, monkeypatch):
+def test_a_killed_build_is_resumed_with_the_same_result(world, index, tmp_path, monkeypatch):
     folder = tmp_path / "index"
     killed = subprocess.run([sys.executable, "-c", KILLED, world, folder], timeout=600)
     assert killed.returncode == -signal.SIGKILL
@@ -219,19 +218,19 @@ def test_killed_it_goes_on_and_ends_the_same(world, index, tmp_path, monkeypatch
     assert len(kept) == 5
     stale = folder / "questions" / "train_all" / ".words.npy.1.tmp"
     stale.parent.mkdir(parents=True)
-    stale.write_bytes(b"left by one that was killed later")
+    stale.write_bytes(b"left by a killed process")
     behind_second = parts.load_part(kept[1]).end
     kept[2].write_bytes(kept[2].read_bytes()[:-100])
     monkeypatch.setattr(parts, "PART_BYTES", 3000)
     made = []
-    monkeypatch.setattr(indexing, "read_part", lambda *given: made.append(given) or parts.read_part(*given))
+    monkeypatch.setattr(building, "read_part", lambda *arguments: made.append(arguments) or parts.read_part(*arguments))
     assert make_index(world, folder)
     assert min(start for source, start, _ in made if source.name == "train_balanced") == behind_second
     assert contents(folder) == contents(index.folder)
     assert not (folder / UNFINISHED).exists()
 
 
-def test_interrupted_it_leaves_no_process_behind_and_goes_on(world, index, tmp_path):
+def test_an_interrupted_build_leaves_no_process_and_is_resumed(world, index, tmp_path):
     def interrupt(moment):
         raise KeyboardInterrupt
 
@@ -294,7 +293,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_is_bad_is_named_or_left_out_counted_and_listed(case, tmp_path):
+def test_a_bad_record_is_an_error_or_skipped_counted_and_listed(case, tmp_path):
     records, cut, message, left = BAD[case]
     root = small(tmp_path / "root")
     path = write(root / "val_questions.json", records)
@@ -326,7 +325,7 @@ def test_a_bad_scene_graph_or_choice_is_named(tmp_path):
         make_index(root, root / "index")
 
 
-def test_a_missing_chunk_is_named_or_left_out(tmp_path):
+def test_a_missing_chunk_is_an_error_or_skipped(tmp_path):
     for number in (0, 1, 2, 3, 5, 6, 7, 8, 9):
         (tmp_path / "train_all_questions").mkdir(exist_ok=True)
         write(tmp_path / "train_all_questions" / f"train_all_questions_{number}.json", {str(number): QUESTION})
@@ -349,11 +348,11 @@ def test_files_are_found_where_the_archives_unpack_them(tmp_path):
     with pytest.raises(DataError, match="no questions of train"):
         make_index(tmp_path, tmp_path / "index", only=["val_balanced"])
     write(tmp_path / "val_balanced_questions.json", {})
-    with pytest.raises(DataError, match="is there twice"):
+    with pytest.raises(DataError, match="is a duplicate of"):
         make_index(tmp_path, tmp_path / "index")
 
 
-def test_a_folder_without_questions_is_told(tmp_path):
+def test_a_folder_without_questions_is_an_error(tmp_path):
     with pytest.raises(DataError, match="there are no questions; expected train_balanced_questions.json"):
         make_index(tmp_path, tmp_path / "index")
     with pytest.raises(DataError, match="there is no such folder"):
@@ -371,7 +370,7 @@ def test_a_damaged_index_is_named_on_opening(tmp_path):
         Index.open(tmp_path / "index")
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     Index.open(tmp_path / "index")
-    with pytest.raises(DataError, match=r"words.npy: is not what was written, by its checksum"):
+    with pytest.raises(DataError, match=r"words.npy: its checksum is not that of the header"):
         Index.open(tmp_path / "index", verify=True)
     path.unlink()
     with pytest.raises(DataError, match=r"words.npy: cannot be read"):
@@ -387,7 +386,7 @@ def test_a_damaged_index_is_named_on_opening(tmp_path):
         Index(tmp_path / "index", about).questions("tran")
 
 
-def test_a_folder_that_cannot_be_written_to_is_told(tmp_path):
+def test_an_unwritable_folder_is_an_error(tmp_path):
     root = small(tmp_path / "root")
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="cannot be written"):
@@ -405,5 +404,5 @@ def test_all_real_questions_go_through_the_index(tmp_path):
     assert [index.scene(scene.image_id) for scene in read_scenes(folder / "scene_graphs.json")] == list(
         read_scenes(folder / "scene_graphs.json")
     )
-    shown = index.questions("dev").batch(np.arange(1_418)).words
-    assert shown.max() < index.known_words
+    words = index.questions("dev").batch(np.arange(1_418)).words
+    assert words.max() < index.known_words

@@ -1,4 +1,4 @@
-"""Every measure against an example worked by hand."""
+"""Every measure against an example computed by hand."""
 
 import dataclasses
 
@@ -7,11 +7,11 @@ import pytest
 from program_guided.errors import DataError
 from program_guided.tasks.visual.graph import Box, Scene, SceneObject
 from program_guided.tasks.visual.metrics import Cell, evaluate, grid_cells, grounding, step_count
-from program_guided.tasks.visual.release import Choices, Question
+from program_guided.tasks.visual.release.reading import Choices, Question
 
 
-def step(operation, argument):
-    return {"operation": operation, "dependencies": [], "argument": argument}
+def step(operation, argument, *inputs):
+    return {"operation": operation, "dependencies": list(inputs), "argument": argument}
 
 
 def question(key, answer, structural, **more):
@@ -60,7 +60,7 @@ def test_open_is_query_and_binary_is_all_else(scores):
 
 
 def test_consistency_is_over_what_right_answers_entail(scores):
-    # a is right and entails e (right) and f (wrong), itself left out; d is wrong and does not count
+    # a is right and entails e (right) and f (wrong), itself excluded; d is wrong and does not count
     assert scores["consistency"] == pytest.approx(50)
     better = evaluate(QUESTIONS, PREDICTIONS | {"d": "yes"}, CHOICES)
     assert better["consistency"] == pytest.approx((50 + 100) / 2)
@@ -79,7 +79,7 @@ def test_distribution_is_chi_square_weighted_by_group_size(scores):
     assert scores["distribution"] == pytest.approx((1.5 * 3 + 1 * 1) / 4 / 100)
 
 
-def test_accuracy_is_told_by_type_words_and_steps(scores):
+def test_accuracy_is_broken_down_by_type_words_and_steps(scores):
     assert scores["structural"] == pytest.approx({"compare": 0, "query": 100 * 2 / 3, "verify": 0})
     assert scores["semantic"] == pytest.approx({"attr": 50, "obj": 0})
     assert scores["words"] == pytest.approx({"4": 40})
@@ -89,11 +89,11 @@ def test_accuracy_is_told_by_type_words_and_steps(scores):
 @pytest.mark.parametrize(
     ("steps", "count"),
     [
-        ([("select", "bag (1)"), ("exist", "?")], 1),
-        ([("select", "bag (1)"), ("relate", "_,on,s (2)"), ("query", "name")], 2),
-        ([("select", "bag (1)"), ("query", "color")], 2),
-        ([("select", "bag (1)"), ("choose name", "a|b")], 1),
-        ([("select", "a"), ("exist", "?"), ("select", "b"), ("exist", "?"), ("and", "")], 3),
+        ([("select", "bag (1)"), ("exist", "?", 0)], 1),
+        ([("select", "bag (1)"), ("relate", "_,on,s (2)", 0), ("query", "name", 1)], 2),
+        ([("select", "bag (1)"), ("query", "color", 0)], 2),
+        ([("select", "bag (1)"), ("choose name", "a|b", 0)], 1),
+        ([("select", "a"), ("exist", "?", 0), ("select", "b"), ("exist", "?", 2), ("and", "", 1, 3)], 3),
     ],
 )
 def test_steps_leave_out_exist_and_asking_for_a_name(steps, count):
@@ -115,15 +115,15 @@ SCENE = Scene(
 def test_grounding_is_attention_times_the_share_of_a_cell_inside_a_region():
     # cells: left column 0.6 + 0.1 (top, bottom), right column 0.3 + 0; the bag is the top left quarter,
     # the cup covers half of every cell: 0.6 * 1 + (0.6 + 0.1 + 0.3 + 0) * 0.5 = 1.1
-    asked = question(
+    grounded = question(
         "a", "red", "query", grounding={"question": {"2": "7"}, "fullAnswer": {"0": "8"}, "answer": {"0": "8"}}
     )
     cells = grid_cells([[0.6, 0.1], [0.3, 0.0]])
-    assert grounding([asked], {"a": cells}, {"1": SCENE}) == pytest.approx(110)
+    assert grounding([grounded], {"a": cells}, {"1": SCENE}) == pytest.approx(110)
 
 
 def test_grounding_is_a_mean_over_questions_and_a_scene_is_the_whole_picture():
-    about_scene = question("a", "sunny", "query", semantic=(step("select", "scene"), step("query", "weather")))
+    about_scene = question("a", "sunny", "query", semantic=(step("select", "scene"), step("query", "weather", 0)))
     other = question("b", "red", "query", grounding={"question": {"2": "7"}, "fullAnswer": {}})
     attention = {"a": [Cell(0.25, 0.25, 0.75, 0.75, 0.5)], "b": [Cell(0.25, 0, 0.75, 0.5, 0.4)]}
     # a: 0.5 * 1; b: half of the cell lies on the bag: 0.4 * 0.5
@@ -139,8 +139,8 @@ def test_what_is_missing_is_named():
         evaluate({"a": dataclasses.replace(QUESTIONS["a"], answer=None)}, PREDICTIONS)
     with pytest.raises(DataError, match="no balanced question"):
         evaluate({}, {})
-    asked = question("a", "red", "query", grounding={"question": {"2": "9"}})
+    grounded = question("a", "red", "query", grounding={"question": {"2": "9"}})
     with pytest.raises(DataError, match="image '1' has no object '9'"):
-        grounding([asked], {"a": [Cell(0, 0, 1, 1, 1)]}, {"1": SCENE})
+        grounding([grounded], {"a": [Cell(0, 0, 1, 1, 1)]}, {"1": SCENE})
     with pytest.raises(DataError, match="no scene graph of image '1'"):
-        grounding([asked], {"a": [Cell(0, 0, 1, 1, 1)]}, {})
+        grounding([grounded], {"a": [Cell(0, 0, 1, 1, 1)]}, {})

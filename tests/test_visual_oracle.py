@@ -1,10 +1,10 @@
-"""The oracle against a slow reference that was written from the definitions and reads the raw records.
+"""The oracle against a slow reference implementation of the definitions, on the raw records.
 
 Definitions. A name covers itself and all names below it. A value is true of an object that has it as an attribute or by
 its name; it is false if the object lacks it but has another value of the category (bare: of a category or group that
-holds the value); else nothing is known. Positions are the thirds of the picture that hold the box's centre.
-Filters keep what is true; `not(..)` keeps the rest. Questions about no object, about unknowns, or on which objects
-disagree are not executed, nor is what depends on such a step.
+holds the value); else it is unknown. Positions are the thirds of the picture that hold the box's centre.
+Filters keep objects for which the value is true; `not(..)` keeps the others. Routines on no object, with unknown
+values, or on objects that disagree are not executed, nor are routines that depend on them.
 """
 
 import json
@@ -27,7 +27,7 @@ ABOVE = {name: parent for parent, below in CHILDREN.items() for name in below.sp
 
 
 class Reference:
-    """Plain loops over the raw records; every step is 'unknown' or its value."""
+    """Plain loops over the raw records; the result of a step is its value or UNKNOWN."""
 
     def __init__(self, record):
         self.record = record
@@ -35,17 +35,17 @@ class Reference:
     def run(self, semantic):
         results = []
         for step in semantic:
-            given = [results[number] for number in step["dependencies"]]
+            inputs = [results[number] for number in step["dependencies"]]
             family, _, category = step["operation"].partition(" ")
-            if any(isinstance(value, str) and value == UNKNOWN for value in given):
+            if any(isinstance(value, str) and value == UNKNOWN for value in inputs):
                 results.append(UNKNOWN)
             else:
-                results.append(getattr(self, "do_" + family)(category, step["argument"], *given))
+                results.append(getattr(self, "do_" + family)(category, step["argument"], *inputs))
         return results
 
-    def is_a(self, name, wanted):
+    def is_a(self, name, hypernym):
         while name is not None:
-            if name == wanted:
+            if name == hypernym:
                 return True
             name = ABOVE.get(name)
         return False
@@ -124,16 +124,16 @@ class Reference:
         found = []
         for key, thing in self.record["objects"].items():
             fits = name == "_" or self.is_a(thing["name"], name)
-            if fits and any(self.linked(key, given, relation, role) for given in ids):
+            if fits and any(self.linked(key, other, relation, role) for other in ids):
                 found.append(key)
         return tuple(found)
 
-    def linked(self, new, given, relation, role):
+    def linked(self, key, other, relation, role):
         if role == "_":
             category = relation.split(" ", 1)[1]
-            return new != given and bool(self.values(new, category) & self.values(given, category))
-        subject, other = (new, given) if role == "s" else (given, new)
-        return {"name": relation, "object": other} in self.record["objects"][subject]["relations"]
+            return key != other and bool(self.values(key, category) & self.values(other, category))
+        subject, target = (key, other) if role == "s" else (other, key)
+        return {"name": relation, "object": target} in self.record["objects"][subject]["relations"]
 
     def do_exist(self, category, argument, ids):
         return len(ids) > 0
@@ -233,7 +233,7 @@ class Reference:
 
 
 class Sampler:
-    """Programs about a scene: mostly of words that occur in it, of every operation."""
+    """Random programs for a scene, of all operations; most words occur in the scene."""
 
     def __init__(self, record, seed):
         self.random = random.Random(seed)
@@ -293,8 +293,8 @@ class Sampler:
         frequent = [row for row in rows if row.category in FREQUENT]
         row = self.random.choice(frequent if frequent and self.random.random() < 0.6 else rows)
         inputs = [
-            self.random.choice([at for at, kind in enumerate(kinds_so_far) if kind == wanted])
-            for wanted in row.operation.inputs
+            self.random.choice([at for at, kind in enumerate(kinds_so_far) if kind == expected])
+            for expected in row.operation.inputs
         ]
         semantic.append({"operation": row.release_name, "dependencies": inputs, "argument": self.argument(row)})
         kinds_so_far.append(row.operation.output)
@@ -308,7 +308,7 @@ def test_sampled_programs_on_the_real_scene_graphs_agree_with_the_reference():
     records = real_json("scene_graphs.json")
     assert len(records) == 75
     places = (("indoors", None), ("beach", "sunny"), (None, None))
-    seen = Counter()
+    counts = Counter()
     per_scene = -(-SAMPLED_PROGRAMS // len(records))
     for number, (image_id, record) in enumerate(records.items()):
         location, weather = places[number % 3]
@@ -321,12 +321,12 @@ def test_sampled_programs_on_the_real_scene_graphs_agree_with_the_reference():
             for step, result, value in zip(semantic, results, expected, strict=True):
                 assert (UNKNOWN if result.value is None else result.value) == value, (image_id, semantic, result)
                 assert bool(result.problem) == (result.value is None)
-                seen[step["operation"].split(" ")[0], result.value is None] += 1
+                counts[step["operation"].split(" ")[0], result.value is None] += 1
     assert per_scene * len(records) >= SAMPLED_PROGRAMS
     for family in FAMILY_NAMES:
-        assert seen[family, False] >= 100, (family, seen)
+        assert counts[family, False] >= 100, (family, counts)
     for family in ("query", "verify", "choose", "common", "same", "different", "and"):
-        assert seen[family, True] >= 100, (family, seen)
+        assert counts[family, True] >= 100, (family, counts)
 
 
 ROOM = {
@@ -404,7 +404,7 @@ ROOM = {
         ("select(cake); exist(); select(dog); exist(); or([2], [4])", "yes"),
     ],
 )
-def test_a_room_worked_by_hand(text, expected):
+def test_a_room_computed_by_hand(text, expected):
     results = execute(parse_visual(text.replace("; ", "\n")), scene_of(ROOM, "room"))
     last = results[-1]
     assert (last.value if isinstance(last.value, tuple) else answer_of(results) or last.problem) == expected
@@ -420,13 +420,13 @@ def test_the_hypernyms_are_a_tree():
     assert all(parent not in kinds(name) for parent, names in CHILDREN.items() for name in names.split(","))
 
 
-def test_overlap_is_measured_in_pixels_worked_by_hand():
+def test_overlap_in_pixels_computed_by_hand():
     one = np.array([[0, 0, 10, 10], [5, 5, 5, 5]])
     other = np.array([[0, 0, 10, 10], [5, 0, 15, 10], [0, 0, 5, 5], [20, 20, 30, 30]])
     np.testing.assert_allclose(overlap(one, other), [[1, 1 / 3, 1 / 4, 0], [0, 0, 0, 0]])
 
 
-def test_targets_share_each_object_among_the_boxes_that_show_it():
+def test_targets_split_each_object_among_its_matching_boxes():
     scene = scene_of(ROOM, "room")
     boxes = np.array([[0, 0, 60, 200], [0, 0, 60, 100], [120, 80, 180, 200], [0, 0, 300, 300]], np.float32)
     text = "select(person)\nselect(dog)\nselect(chair)\nexist([1])\nselect(girl)\nquery([5], name)\nquery([3], weather)"

@@ -1,4 +1,4 @@
-"""Readers of the release: right on what is right, and telling what is wrong where it is wrong."""
+"""Readers of the release: correct files are read, and errors name the file and the record."""
 
 import json
 
@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from program_guided.errors import DataError
-from program_guided.tasks.visual import streaming
 from program_guided.tasks.visual.features import ObjectFeatures, SpatialFeatures
 from program_guided.tasks.visual.graph import record_of
-from program_guided.tasks.visual.release import read_choices, read_predictions, read_questions, read_scenes
-from program_guided.tasks.visual.streaming import stream_records
+from program_guided.tasks.visual.release import streaming
+from program_guided.tasks.visual.release.reading import read_choices, read_predictions, read_questions, read_scenes
+from program_guided.tasks.visual.release.streaming import stream_records
 from tests.test_visual_data import real_folder, real_json
 
 QUESTION = {
@@ -112,15 +112,15 @@ def test_the_ten_chunks_are_read_in_their_order_and_none_may_be_missing(tmp_path
         ({"isBalanced": "yes"}, "'isBalanced' must be true or false"),
     ],
 )
-def test_a_bad_question_is_named_with_path_and_key_or_left_out_and_told(tmp_path, change, message):
+def test_a_bad_question_is_an_error_with_path_and_key_or_skipped_and_reported(tmp_path, change, message):
     path = write(tmp_path / "questions.json", {"4": QUESTION, "5": QUESTION | change, "6": QUESTION})
     with pytest.raises(DataError, match=message) as caught:
         list(read_questions(path))
     assert str(path) in str(caught.value)
     assert "question '5'" in str(caught.value)
-    told = []
-    assert [question.key for question in read_questions(path, told.append)] == ["4", "6"]
-    assert len(told) == 1
+    errors = []
+    assert [question.key for question in read_questions(path, errors.append)] == ["4", "6"]
+    assert len(errors) == 1
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,10 @@ def test_a_bad_question_is_named_with_path_and_key_or_left_out_and_told(tmp_path
         (SCENE | {"weather": 3}, "'location' and 'weather' must be texts"),
         (SCENE | {"width": 0}, "'width' and 'height' must be numbers above 0"),
         (SCENE | {"objects": {"7": {"name": "bag"}}}, "object '7': 'x' is missing"),
-        (SCENE | {"objects": {"7": SCENE["objects"]["7"]}}, "object '7' has a relation to '8', which is not there"),
+        (
+            SCENE | {"objects": {"7": SCENE["objects"]["7"]}},
+            "object '7' has a relation to '8', which is not among the objects",
+        ),
         (SCENE | {"objects": {"8": SCENE["objects"]["8"] | {"x": "left"}}}, "object '8': its box must be four numbers"),
         (SCENE | {"objects": {"8": SCENE["objects"]["8"] | {"name": 3}}}, "must be texts"),
     ],
@@ -180,7 +183,7 @@ def test_a_missing_or_cut_off_or_foreign_file_is_named(tmp_path):
         "cut_at_end": (whole[:-1], "cut off or damaged after record"),
         "list": ("[1]", "expected '{', not '\\['"),
         "number_key": ("{1: 2}", "expected a key in quotes"),
-        "tail": (whole + "x", "something follows the end"),
+        "tail": (whole + "x", "expected the end of the file"),
         "no_comma": ('{"5": {} "6": {}}', "expected ',', not '\"'"),
     }
     for name, (text, message) in cases.items():
@@ -196,7 +199,7 @@ def test_a_missing_or_cut_off_or_foreign_file_is_named(tmp_path):
 
 
 def features_folder(folder):
-    """Two chunks of unequal length; row r of chunk c holds 100 c + r + object / 10, so that any mix-up shows."""
+    """Two chunks of unequal length; row r of chunk c holds 100 c + r + object / 10, so that all rows differ."""
     info = {}
     for chunk, length in enumerate((3, 2)):
         rows = (100 * chunk + np.arange(length))[:, None] + np.arange(100) / 10
@@ -218,12 +221,12 @@ def test_a_picture_gets_its_own_row_of_its_own_chunk(tmp_path):
     with ObjectFeatures(tmp_path) as objects, SpatialFeatures(tmp_path) as spatial:
         assert objects.image_ids == tuple(info)
         for image_id in info:
-            found = objects.read(image_id)
-            assert found.features.shape == (50, 8)
-            assert found.boxes.shape == (50, 4)
-            np.testing.assert_allclose(found.features[:, 0], int(image_id[1:]) + np.arange(50) / 10, rtol=1e-6)
-            np.testing.assert_array_equal(found.boxes[:, 0], found.features[:, 0])
-            assert objects.read(image_id, most=100).features.shape[0] == info[image_id]["objectsNum"]
+            detected = objects.read(image_id)
+            assert detected.features.shape == (50, 8)
+            assert detected.boxes.shape == (50, 4)
+            np.testing.assert_allclose(detected.features[:, 0], int(image_id[1:]) + np.arange(50) / 10, rtol=1e-6)
+            np.testing.assert_array_equal(detected.boxes[:, 0], detected.features[:, 0])
+            assert objects.read(image_id, max_detected=100).features.shape[0] == info[image_id]["objectsNum"]
             assert spatial.read(image_id).shape == (8, 7, 7)
             assert spatial.read(image_id)[0, 0, 0] == int(image_id[1:])
 

@@ -14,28 +14,21 @@ import pytest
 
 from program_guided.errors import DataError
 from program_guided.language import print_program
-from program_guided.tasks.visual.building import hash_seed, scenes_of, write_world
 from program_guided.tasks.visual.concepts import GROUPS, VALUES, parent_of
-from program_guided.tasks.visual.detections import Detector, _direction, detect
 from program_guided.tasks.visual.domain import DOMAIN, ROWS, parse_visual, program_of, semantic_of
-from program_guided.tasks.visual.drawing import draw_scene
-from program_guided.tasks.visual.entailment import entailed_programs
-from program_guided.tasks.visual.features import ObjectFeatures
-from program_guided.tasks.visual.glyphs import GLYPHS
-from program_guided.tasks.visual.graph import Box, Scene, SceneObject, record_of, scene_of
-from program_guided.tasks.visual.metrics import evaluate
-from program_guided.tasks.visual.oracle import answer_of, execute
-from program_guided.tasks.visual.painting import COLORS, FIXED, KINDS, SHADES, paint_thing
-from program_guided.tasks.visual.panels import CARD_WIDTH, Finding, contact_sheet, draw_card, draw_reasoning
-from program_guided.tasks.visual.phrases import full_answer, question_text
-from program_guided.tasks.visual.questions import make_questions, possible_answers
-from program_guided.tasks.visual.records import question_record
-from program_guided.tasks.visual.release import Question, read_choices, read_questions, read_scenes
-from program_guided.tasks.visual.scenes import HEIGHT, WIDTH, sample_scene, spatial_relations
-from program_guided.tasks.visual.statistics import BLIND_VIEWS, blind_prior, describe
-from program_guided.tasks.visual.targets import dense_targets, overlap
-from program_guided.tasks.visual.templates import TEMPLATES
-from program_guided.tasks.visual.vocabulary import (
+from program_guided.tasks.visual.drawing.glyphs import GLYPHS
+from program_guided.tasks.visual.drawing.painting import COLORS, FIXED, KINDS, SHADES, paint_thing
+from program_guided.tasks.visual.drawing.panels import CARD_WIDTH, Finding, contact_sheet, draw_card, draw_reasoning
+from program_guided.tasks.visual.drawing.scene import draw_scene
+from program_guided.tasks.visual.embedded.building import hash_seed, scenes_of, write_world
+from program_guided.tasks.visual.embedded.detections import Detector, _direction, detect
+from program_guided.tasks.visual.embedded.entailment import entailed_programs
+from program_guided.tasks.visual.embedded.phrases import full_answer, question_text
+from program_guided.tasks.visual.embedded.questions import make_questions, possible_answers
+from program_guided.tasks.visual.embedded.records import question_record
+from program_guided.tasks.visual.embedded.scenes import HEIGHT, WIDTH, sample_scene, spatial_relations
+from program_guided.tasks.visual.embedded.templates import TEMPLATES
+from program_guided.tasks.visual.embedded.vocabulary import (
     CLASS_OF,
     CLASSES,
     LOCATIONS,
@@ -46,11 +39,18 @@ from program_guided.tasks.visual.vocabulary import (
     WEATHERS,
     WORLD_VALUES,
 )
+from program_guided.tasks.visual.features import ObjectFeatures
+from program_guided.tasks.visual.graph import Box, Scene, SceneObject, record_of, scene_of
+from program_guided.tasks.visual.metrics import evaluate
+from program_guided.tasks.visual.oracle import answer_of, execute
+from program_guided.tasks.visual.release.reading import Question, read_choices, read_questions, read_scenes
+from program_guided.tasks.visual.statistics import BLIND_VIEWS, blind_prior, describe
+from program_guided.tasks.visual.targets import dense_targets, overlap
 from tests.test_visual_oracle import Reference
 
 SCENES = 600
-"""Enough for shares to be told from chance within three points."""
-SCENES_READ_OFF = 40
+"""Enough to measure accuracies within three points."""
+DETECTED_SCENES = 40
 
 
 @cache
@@ -59,19 +59,19 @@ def scenes():
 
 
 @cache
-def asked():
+def generated():
     return tuple(make_questions(scenes(), seed=4))
 
 
 def balanced():
-    return [each for each in asked() if each.balanced]
+    return [each for each in generated() if each.balanced]
 
 
 def as_question(each):
     return Question(each.key, each.image_id, "", each.answer, tuple(semantic_of(each.program)))
 
 
-def test_the_vocabulary_is_as_large_as_promised_and_known_to_the_oracle():
+def test_the_vocabulary_has_its_minimum_size_and_the_oracle_covers_it():
     assert len(NAMES) == len(set(NAMES)) >= 60
     assert len(WORLD_VALUES) >= 12
     assert len(set(RELATIONS)) == len(RELATIONS) >= 20
@@ -88,7 +88,7 @@ def test_every_relation_and_name_occurs():
     assert relations == set(RELATIONS)
 
 
-def test_a_scene_lies_inside_its_picture_with_every_side_clear():
+def test_objects_are_inside_the_picture_and_not_between_thirds():
     for scene in scenes():
         assert 3 <= len(scene.objects) <= 13
         for thing in scene.objects.values():
@@ -109,11 +109,11 @@ def test_a_scene_lies_inside_its_picture_with_every_side_clear():
         (Box(5, 4, 10, 10), True, set()),
     ],
 )
-def test_spatial_relations_of_a_box_worked_by_hand(other, attached, expected):
+def test_spatial_relations_of_a_box_computed_by_hand(other, attached, expected):
     assert set(spatial_relations(Box(0, 0, 10, 10), other, attached)) == expected
 
 
-def test_relations_are_the_other_way_round_from_the_other_side():
+def test_spatial_relations_have_their_inverses():
     inverse = {"to the left of": "to the right of", "above": "below", "in front of": "behind", "near": "near"}
     for scene in scenes()[:100]:
         edges = {(key, *edge) for key, thing in scene.objects.items() for edge in thing.relations}
@@ -122,9 +122,9 @@ def test_relations_are_the_other_way_round_from_the_other_side():
                 assert (other, inverse[name], key) in edges
 
 
-def test_relations_can_be_seen_from_boxes_and_names():
-    """A rule's anchor, measured on the boxes, tells which pairs stand in its relation."""
-    told, right, there = 0, 0, 0
+def test_relations_follow_from_boxes_and_names():
+    """The distance of a guest to a rule's anchor predicts the pairs with its relation."""
+    predicted, right, related = 0, 0, 0
     for scene in scenes():
         for host_key, host in scene.objects.items():
             for guest_key, guest in scene.objects.items():
@@ -132,26 +132,26 @@ def test_relations_can_be_seen_from_boxes_and_names():
                     if CLASS_OF[host.name] in rule.hosts and CLASS_OF[guest.name] in rule.guests:
                         x, y = guest.box.centre
                         at = ((x - host.box.x) / host.box.width, (y - host.box.y) / host.box.height)
-                        seen = math.dist(at, rule.anchor) < 0.05
+                        near = math.dist(at, rule.anchor) < 0.05
                         subject, other = (guest_key, host_key) if rule.guest_is_subject else (host_key, guest_key)
                         true = (rule.relation, other) in scene.objects[subject].relations
-                        told, right, there = told + seen, right + (seen and true), there + true
-    assert right / told > 0.98
-    assert right / there > 0.98
+                        predicted, right, related = predicted + near, right + (near and true), related + true
+    assert right / predicted > 0.98
+    assert right / related > 0.98
 
 
 def test_the_same_seed_gives_the_same_world_in_any_process():
     code = (
         "import json,hashlib\n"
-        "from program_guided.tasks.visual.scenes import sample_scene\n"
+        "from program_guided.tasks.visual.embedded.scenes import sample_scene\n"
         "from program_guided.tasks.visual.graph import record_of\n"
-        "from program_guided.tasks.visual.questions import make_questions\n"
-        "from program_guided.tasks.visual.records import question_record\n"
-        "from program_guided.tasks.visual.detections import Detector, detect\n"
+        "from program_guided.tasks.visual.embedded.questions import make_questions\n"
+        "from program_guided.tasks.visual.embedded.records import question_record\n"
+        "from program_guided.tasks.visual.embedded.detections import Detector, detect\n"
         "scenes=[sample_scene(seed) for seed in range(12)]\n"
         "records=[record_of(s) for s in scenes]+[question_record(a) for a in make_questions(scenes,1)]\n"
-        "seen=detect(scenes[0],Detector(),5).features.tobytes()\n"
-        "print(hashlib.sha256(json.dumps(records).encode()+seen).hexdigest())\n"
+        "detected=detect(scenes[0],Detector(),5).features.tobytes()\n"
+        "print(hashlib.sha256(json.dumps(records).encode()+detected).hexdigest())\n"
     )
     digests = {
         subprocess.run(
@@ -165,12 +165,12 @@ def test_the_same_seed_gives_the_same_world_in_any_process():
 
 def test_every_answer_is_that_of_the_slow_reference():
     by_image = {scene.image_id: Reference(record_of(scene)) for scene in scenes()}
-    for each in asked()[:4000]:
+    for each in generated()[:4000]:
         last = by_image[each.image_id].run(semantic_of(each.program))[-1]
         assert {True: "yes", False: "no"}.get(last, last) == each.answer
 
 
-def test_all_families_and_templates_are_asked():
+def test_all_families_and_templates_occur():
     assert {ROWS[call.operation].family for each in balanced() for call in each.program.body} == {
         row.family for row in ROWS.values()
     }
@@ -181,7 +181,7 @@ def test_all_families_and_templates_are_asked():
 
 
 def test_every_answer_is_among_the_possible_ones():
-    for each in asked():
+    for each in generated():
         assert each.answer in possible_answers(each.program)
 
 
@@ -193,8 +193,8 @@ def test_no_answer_can_be_guessed_from_the_program():
         assert blind_prior(questions, tests, view) < chance + 3, name
 
 
-def test_a_blind_learner_of_words_cannot_tell_yes_from_no():
-    """Naive Bayes on the routines' words, learned on half of the yes/no questions and tried on the other."""
+def test_naive_bayes_on_words_cannot_distinguish_yes_from_no():
+    """Naive Bayes on the routines' words, fitted to half of the yes/no questions and tested on the other."""
     questions = [each for each in balanced() if each.answer in ("yes", "no")]
     counts = {"yes": Counter(), "no": Counter()}
     for each in questions[::2]:
@@ -215,19 +215,19 @@ def test_yes_and_no_are_even_for_every_last_operation():
     for each in balanced():
         if each.answer in ("yes", "no"):
             votes[each.program.body[-1].operation][each.answer] += 1
-    for operation, given in votes.items():
-        assert given.total() < 40 or 0.4 < given["yes"] / given.total() < 0.6, (operation, given)
+    for operation, counts in votes.items():
+        assert counts.total() < 40 or 0.4 < counts["yes"] / counts.total() < 0.6, (operation, counts)
 
 
-def test_the_means_one_thing_and_every_means_several():
+def test_the_refers_to_one_object_and_every_to_several():
     for each in balanced():
         for call in each.program.body:
             row = ROWS[call.operation]
-            given = [each.results[number].value for number in call.inputs]
+            inputs = [each.results[number].value for number in call.inputs]
             if row.operation.inputs[:1] == ("Objects",) and row.family not in ("relate", "filter", "exist"):
                 several = row.family in ("same", "different") and not row.category
-                assert all(len(ids) > 1 if several else len(ids) == 1 for ids in given), each
-                assert len(given) == 1 or given[0] != given[1]
+                assert all(len(ids) > 1 if several else len(ids) == 1 for ids in inputs), each
+                assert len(inputs) == 1 or inputs[0] != inputs[1]
 
 
 @pytest.mark.parametrize(
@@ -265,9 +265,9 @@ def test_what_an_answer_entails(text, answer, entailed):
     assert sorted(print_program(each, DOMAIN).strip().replace("\n", "; ") for each in programs) == entailed
 
 
-def test_entailed_questions_are_there_and_their_answers_agree():
-    every = {each.key: each for each in asked()}
-    assert len(every) == len(asked())
+def test_entailed_questions_exist_and_their_answers_agree():
+    every = {each.key: each for each in generated()}
+    assert len(every) == len(generated())
     with_entailed = [each for each in balanced() if len(each.entailed) > 1]
     assert len(with_entailed) > 0.3 * len(balanced())
     for each in with_entailed:
@@ -320,7 +320,7 @@ def test_a_program_in_english(text, question):
 
 
 def test_every_question_has_words_and_a_full_answer():
-    for each in asked():
+    for each in generated():
         text = question_text(each.program)
         assert re.fullmatch(r"[A-Z][a-z, ]+\?", text), text
         assert full_answer(each.program, each.answer).endswith(".")
@@ -344,18 +344,18 @@ def test_noise_misses_doubles_and_clutter_are_adjustable():
     count = len(scene.objects)
     assert len(detect(scene, Detector(misses=1, clutter=0), 1).boxes) == 0
     assert len(detect(scene, Detector(misses=0, doubles=1, clutter=0), 1).boxes) == 2 * count
-    assert len(detect(scene, Detector(misses=0, doubles=1, most=5), 1).boxes) == 5
+    assert len(detect(scene, Detector(misses=0, doubles=1, max_detected=5), 1).boxes) == 5
     assert detect(scene, Detector(dimension=64), 1).features.shape[1] == 64
     quiet, loud = (detect(scene, Detector(noise=noise, misses=0, doubles=0, clutter=0), 1) for noise in (0.0, 2.0))
     lengths = np.linalg.norm(loud.features - quiet.features, axis=1)
     np.testing.assert_allclose(lengths, 2, rtol=0.1)
 
 
-def test_detections_of_the_usual_detector_supervise_nearly_all_steps():
+def test_detections_of_the_default_detector_supervise_nearly_all_steps():
     known, steps = 0, 0
     for scene in scenes()[:60]:
         found = detect(scene, Detector(dimension=8), hash_seed(0, int(scene.image_id)))
-        for each in (each for each in asked() if each.image_id == scene.image_id):
+        for each in (each for each in generated() if each.image_id == scene.image_id):
             if each.program.body[0].words != ("scene",):
                 targets = dense_targets(each.results, scene, found.boxes)
                 known, steps = known + targets.supervised.sum(), steps + len(targets.supervised)
@@ -363,13 +363,13 @@ def test_detections_of_the_usual_detector_supervise_nearly_all_steps():
     assert known / steps > 0.97
 
 
-def read_off(found):
-    """A scene graph made of detections alone: words by the nearest direction, relations by where boxes stand."""
+def scene_of_detections(detected):
+    """Scene graph of detections: words by the nearest direction, relations by the positions of boxes."""
     kept = []
-    for feature, box in zip(found.features, found.boxes, strict=True):
+    for feature, box in zip(detected.features, detected.boxes, strict=True):
         scores = {name: float(feature @ _direction(name, 2048)) for name in NAMES}
         name = max(scores, key=scores.get)
-        again = any(name == other and overlap(box[None], seen[None])[0, 0] > 0.5 for other, _, seen in kept)
+        again = any(name == other and overlap(box[None], earlier[None])[0, 0] > 0.5 for other, _, earlier in kept)
         if scores[name] > 0.5 and not again:
             kept.append((name, feature, box))
     boxes = [Box(*map(float, (box[0], box[1], box[2] - box[0], box[3] - box[1]))) for _, _, box in kept]
@@ -380,19 +380,19 @@ def read_off(found):
             (word, str(at))
             for at in range(len(kept))
             if at != number
-            for word in seen_relations(number, at, kept, boxes)
+            for word in visible_relations(number, at, kept, boxes)
         ]
         objects[str(number)] = SceneObject(name, boxes[number], tuple(attributes), tuple(edges))
-    surroundings = found.features.mean(0)
+    surroundings = detected.features.mean(0)
     location = nearest(surroundings, (*LOCATIONS, *PLACES))
-    return Scene("", found.width, found.height, objects, location, nearest(surroundings, WEATHERS))
+    return Scene("", detected.width, detected.height, objects, location, nearest(surroundings, WEATHERS))
 
 
 def nearest(feature, words):
     return max(words, key=lambda word: float(feature @ _direction(word, 2048)))
 
 
-def seen_relations(number, at, kept, boxes):
+def visible_relations(number, at, kept, boxes):
     names, attached = [], False
     for rule in RULES:
         for guest, host in ((number, at), (at, number)):
@@ -405,18 +405,18 @@ def seen_relations(number, at, kept, boxes):
     return [*names, *spatial_relations(boxes[number], boxes[at], attached)]
 
 
-def test_what_is_asked_can_be_seen_in_the_detections():
-    """A reader of detections without learning, at the usual noise: what a learned one may hope for."""
+def test_questions_can_be_answered_from_the_detections():
+    """Accuracy of the oracle on scene graphs of detections, at the default noise: a bound for learned readers."""
     right, total = 0, 0
-    for scene in scenes()[:SCENES_READ_OFF]:
-        seen = read_off(detect(scene, Detector(), hash_seed(0, int(scene.image_id))))
+    for scene in scenes()[:DETECTED_SCENES]:
+        visible = scene_of_detections(detect(scene, Detector(), hash_seed(0, int(scene.image_id))))
         for each in (each for each in balanced() if each.image_id == scene.image_id):
-            right += answer_of(execute(each.program, seen)) == each.answer
+            right += answer_of(execute(each.program, visible)) == each.answer
             total += 1
     assert right / total > 0.9, right / total
 
 
-def test_a_picture_shows_its_scene_and_marks_what_is_asked():
+def test_a_picture_shows_its_scene_and_marks_objects():
     scene = scenes()[0]
     plain, marked = draw_scene(scene, legend=False), draw_scene(scene, marked=list(scene.objects)[:1], legend=False)
     assert plain.size == (WIDTH, HEIGHT)
@@ -440,14 +440,14 @@ def test_every_thing_is_drawn_in_its_own_color_pattern_and_shape(name):
     assert all(painted(name, shape, size=size).any() for shape in ways for size in ((1, 1), (2, 30), (9, 3)))
 
 
-def test_things_of_a_class_are_told_apart():
-    alike = [(one, other) for one in NAMES for other in NAMES if one < other and GLYPHS[one] == GLYPHS[other]]
-    assert set(alike) == {("boy", "man"), ("girl", "woman"), ("girl", "lady"), ("lady", "woman"), ("driver", "pilot")}
+def test_glyphs_distinguish_the_names_of_a_class():
+    equal = [(one, other) for one in NAMES for other in NAMES if one < other and GLYPHS[one] == GLYPHS[other]]
+    assert set(equal) == {("boy", "man"), ("girl", "woman"), ("girl", "lady"), ("lady", "woman"), ("driver", "pilot")}
     assert painted("robot").any()
 
 
 def reasoning(routines, scene):
-    """As many routines, the first of which has found everything."""
+    """Findings of some routines, the first with all objects in its result."""
     boxes = tuple(thing.box.corners for thing in scene.objects.values())
     found = Finding("bag = relate(bottle, bag, to the left of, subject)", "3 bag, " * 12, "3 bag", False, boxes)
     return [found, *[Finding("exist(bag)", "yes", "yes", True)] * (routines - 1)]
@@ -505,7 +505,7 @@ def test_the_written_world_is_read_by_the_reader_of_the_release(world):
             assert (found.width, found.height) == (WIDTH, HEIGHT)
 
 
-def test_no_picture_is_in_two_splits_and_nothing_is_left_half_written(world):
+def test_no_picture_is_in_two_splits_and_no_temporary_file_remains(world):
     ids = [
         scene.image_id
         for split in ("train", "val", "test")
@@ -526,7 +526,7 @@ def test_right_answers_score_full_marks_on_the_written_world(world):
     assert set(scores["semantic"]) == {"obj", "attr", "rel", "cat", "global"}
 
 
-def test_statistics_tell_sizes_and_the_blind_prior(world):
+def test_statistics_have_sizes_and_the_blind_prior(world):
     train, test = (list(read_questions(world / f"{split}_balanced_questions.json")) for split in ("train", "test"))
     figures = describe(train, test)
     assert figures["train"]["images"] == 24
@@ -535,7 +535,7 @@ def test_statistics_tell_sizes_and_the_blind_prior(world):
     json.dumps(figures)
 
 
-def test_a_blind_prior_worked_by_hand():
+def test_a_blind_prior_computed_by_hand():
     def question(key, answer, text):
         return Question(key, "1", "", answer, tuple(semantic_of(parse_visual(text.replace("; ", "\n")))))
 
@@ -551,19 +551,19 @@ def test_a_blind_prior_worked_by_hand():
         question("7", "red", "select(pan); query(color)"),
         question("8", "blue", "select(pan); query(color)"),
     ]
-    # majority says yes: 6; the last operation says yes, yes, red, red: 6 and 7; the program knows 5 as well
+    # majority predicts yes: 6; the last operation yes, yes, red, red: 6 and 7; the whole program predicts 5 too
     assert blind_prior(train, test, BLIND_VIEWS["majority"]) == 25
     assert blind_prior(train, test, BLIND_VIEWS["last operation"]) == 50
     assert blind_prior(train, test, BLIND_VIEWS["whole program"]) == 75
 
 
-def test_a_world_that_cannot_be_written_is_told(tmp_path):
+def test_an_unwritable_world_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="cannot be written"):
         write_world(tmp_path / "file", {"val": 1}, 0)
 
 
-def test_a_split_that_is_not_there_or_too_large_is_told(tmp_path):
+def test_an_unknown_or_too_large_split_is_an_error(tmp_path):
     with pytest.raises(DataError, match="unknown split 'tset': did you mean 'test'"):
         write_world(tmp_path, {"tset": 1}, 0)
     with pytest.raises(DataError, match="at most 1,000,000 scenes"):
@@ -581,7 +581,7 @@ def test_records_have_the_fields_of_the_release():
     assert any("(-)" in argument for argument in brackets)
 
 
-def test_compared_things_are_never_named():
+def test_compared_objects_are_never_named():
     compared = [each for each in balanced() if each.template == "comparativeChoose"]
     assert compared
     for each in compared:
