@@ -3,9 +3,10 @@
     ProgramGuidedError
     ├── ProgramError      a program's text is wrong (carries every problem found)
     ├── WorldError        a map, an inventory or a program cannot be put together
-    └── DataError         a file is missing, damaged or of another version
+    ├── DataError         a file is missing, damaged or of another version
+    └── UsageError        a command line that cannot be read
 
-The command line prints them in one piece and exits with 1; nothing else should reach a user.
+The command line prints them in one piece and exits with 1 (2 for a UsageError); nothing else should reach a user.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["DataError", "Problem", "ProgramError", "ProgramGuidedError", "WorldError", "quote"]
+__all__ = ["DataError", "Problem", "ProgramError", "ProgramGuidedError", "UsageError", "WorldError", "quote"]
 
 SHOWN_WIDTH = 100
 """Maximum number of characters of a source line that are shown, around the caret."""
@@ -36,6 +37,10 @@ class WorldError(ProgramGuidedError):
 
 class DataError(ProgramGuidedError):
     """A file or an option does not hold what it should."""
+
+
+class UsageError(ProgramGuidedError):
+    """A command line that cannot be read."""
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,17 @@
-"""Atomic writing of files: written under a temporary name, then renamed."""
+"""Files that are written whole or not at all, under a temporary name; folders that one process at a time writes to."""
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import os
+import shlex
 import shutil
+import struct
+import sys
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,15 +24,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_writable",
+    "held",
     "make_folder_of",
     "read_arrays",
     "read_json",
+    "refuse_constant",
     "renamed",
     "sweep",
     "unfinished",
     "write_arrays",
     "write_atomically",
 ]
+
+DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error)
+"""Errors of damaged archives, beside Python's own."""
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -50,6 +60,37 @@ def renamed(path: Path) -> Iterator[Path]:
         raise DataError(f"{path}: cannot be written ({error.strerror or error})") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Only this process writes to a folder; another that tries gets an error. The lock dies with its owner."""
+    path = folder / ".lock"
+    make_folder_of(path)
+    while True:
+        try:
+            file = path.open("a+")
+        except OSError as error:
+            raise DataError(f"{folder}: must not be written to ({error.strerror})") from None
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                owner = file.read() or "another process"
+                raise DataError(
+                    f"{folder}: {owner} is writing to it; wait until it has ended, or name another folder"
+                ) from None
+            if not (path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno()))):
+                continue  # its last owner has just removed it
+            file.truncate(0)
+            file.write(f"process {os.getpid()} ({shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])})")
+            file.flush()
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+            return
 
 
 def sweep(folder: Path, name: str = "*") -> None:
@@ -89,18 +130,23 @@ def read_arrays(path: Path, only: str | None = None) -> tuple[Any, dict[str, NDA
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             names = [name for name in file.files if name != "about" and only in (None, name)]
             return json.loads(file["about"].tobytes()), {name: file[name] for name in names}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except (OSError, ValueError, TypeError, LookupError, EOFError, RuntimeError, MemoryError, *DAMAGED):
         return None
 
 
 def read_json(path: Path) -> Any:
     """Read a JSON file."""
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(path.read_bytes(), parse_constant=refuse_constant)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); is the path right?") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: is cut off or damaged ({error})") from None
+
+
+def refuse_constant(name: str) -> Any:
+    """Raise `ValueError` for NaN and Infinity, which Python's reader of JSON takes for numbers."""
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def check_writable(path: Path) -> None:

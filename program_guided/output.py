@@ -1,4 +1,4 @@
-"""Output of commands: figures as JSON with their provenance, tables, and progress bars."""
+"""Output of commands: figures as JSON with their provenance, tables, announcements, and progress bars."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import platform
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,11 +19,14 @@ from program_guided.version import VERSION
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from program_guided.bars import Bars
+
 __all__ = [
     "Flag",
     "OptionalNumber",
     "OptionalPath",
     "OptionalText",
+    "announce",
     "bar_for_each",
     "counted",
     "print_json",
@@ -42,6 +44,12 @@ Flag = tyro.conf.FlagCreatePairsOff[bool]
 OptionalPath = Annotated[Path | None, tyro.conf.arg(metavar="PATH")]
 OptionalText = Annotated[str | None, tyro.conf.arg(metavar="TEXT")]
 OptionalNumber = Annotated[int | None, tyro.conf.arg(metavar="INT")]
+
+
+def announce(what: str, megabytes: float, seconds: float) -> None:
+    """Print on standard error what a long computation costs, before it begins."""
+    duration = counted(round(seconds / 60), "minute") if seconds > 90 else counted(max(1, round(seconds)), "second")
+    print(f"{what}: about {max(1, megabytes):,.0f} MB of disk and {duration} ...", file=sys.stderr, flush=True)
 
 
 def print_json(figures: Mapping[str, Any]) -> None:
@@ -106,33 +114,12 @@ def report(
         print("wrote", save)
 
 
-def progress_bars(amounts: str = "{task.completed:,.0f}/{task.total:,.0f}") -> Progress:
-    """Progress bars on standard error: description, amount done, time left; if it is no terminal, a line every
-    `QUIET_SECONDS`."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+def progress_bars(amounts: str | None = None, transient: bool = False) -> Bars:
+    """Progress bars on standard error: description, amount done, rate, time left; if it is no terminal, a line every
+    `QUIET_SECONDS`. `transient` bars vanish at their end."""
+    from program_guided.bars import AMOUNTS, Bars
 
-    console = Console(stderr=True)
-    printed = time.monotonic()
-
-    class Bars(Progress):
-        def update(self, task_id: TaskID, **changes: Any) -> None:
-            nonlocal printed
-            super().update(task_id, **changes)
-            if self.disable and time.monotonic() - printed > QUIET_SECONDS:
-                printed, task = time.monotonic(), self._tasks[task_id]
-                print(f"{task.description}: {task.percentage:.0f} % done", file=sys.stderr, flush=True)
-
-    return Bars(
-        TextColumn("{task.description}"),
-        BarColumn(24),
-        TextColumn(amounts),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=False),
-        console=console,
-        disable=not console.is_terminal,
-    )
+    return Bars(amounts or AMOUNTS, transient, QUIET_SECONDS)
 
 
 def bar_for_each(progress: Progress) -> Callable[[str, int, int], None]:

@@ -14,6 +14,7 @@ import importlib.util
 import json
 import os
 import sys
+import traceback
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -84,7 +85,7 @@ def load_task(given: str) -> Any:
     base = _named("program_guided.tasks.base:TaskBase")
     if given in known_tasks():
         found = _named(known_tasks()[given])
-    elif ".py" in Path(given).name:
+    elif _file_of(given) is not None:
         found = _of_file(given, base)
     elif ":" in given:
         found = _of_module(given)
@@ -94,6 +95,9 @@ def load_task(given: str) -> Any:
     if not (isinstance(found, type) and issubclass(found, base)):
         raise DataError(f"{given}: is not a Task; derive it from program_guided.Task or program_guided.WorldTask")
     task: Any = found
+    if task.__abstractmethods__:
+        missing = ", ".join(sorted(task.__abstractmethods__))
+        raise DataError(f"{given}: the class {task.__name__} lacks what every such task has: {missing}")
     task.given = given
     return task
 
@@ -108,18 +112,26 @@ def _of_module(given: str) -> Any:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        return getattr(importlib.import_module(module), name)
+        found = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name and not module.startswith(error.name):
             raise
         raise DataError(f"{given}: there is no module {module!r}; is it installed, or in this folder?") from None
-    except AttributeError:
-        raise DataError(f"{given}: the module {module!r} has no {name!r}") from None
+    if not hasattr(found, name):
+        raise DataError(f"{given}: the module {module!r} has no {name!r}")
+    return getattr(found, name)
+
+
+def _file_of(given: str) -> tuple[Path, str] | None:
+    """The file and the class (or "") that a task is given by: path.py or path.py:Class; None if it is no file."""
+    place, separator, name = given.rpartition(".py:")
+    if separator:
+        return Path(f"{place}.py"), name
+    return (Path(given), "") if given.endswith(".py") else None
 
 
 def _of_file(given: str, base: type) -> Any:
-    place, _, name = given.partition(".py:")
-    path = Path(place if place.endswith(".py") else f"{place}.py")
+    path, name = _file_of(given) or (Path(given), "")
     if not path.is_file():
         raise DataError(f"{path}: there is no such file; is the path right?")
     module = _module_of(path)
@@ -153,14 +165,20 @@ def _module_of(path: Path) -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    if str(resolved.parent) not in sys.path:
+        sys.path.append(str(resolved.parent))  # modules beside it can be imported, as beside a script
     try:
         spec.loader.exec_module(module)
-    except SyntaxError as error:
-        del sys.modules[name]
-        raise DataError(f"{path}:{error.lineno}: is not Python: {error.msg}") from None
-    except BaseException:
+    except DataError:
         del sys.modules[name]
         raise
+    except SyntaxError as error:
+        del sys.modules[name]
+        raise DataError(f"{error.filename or path}:{error.lineno}: is not Python: {error.msg}") from None
+    except Exception as error:
+        del sys.modules[name]
+        lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == str(resolved)]
+        raise DataError(f"{path}:{lines[-1] if lines else 1}: {type(error).__name__}: {error}") from None
     return module
 
 
@@ -179,9 +197,8 @@ def _stored() -> dict[str, str]:
 
 def _place(given: str) -> str | None:
     """The file that a task was given by, from the root; None if it was given in another way."""
-    stem, _, _ = given.partition(".py")
-    path = Path(f"{stem}.py")
-    return str(path.resolve()) if ".py" in Path(given).name and path.is_file() else None
+    found = _file_of(given)
+    return str(found[0].resolve()) if found is not None and found[0].is_file() else None
 
 
 def remember(given: str) -> None:

@@ -10,7 +10,7 @@ from program_guided.errors import Problem, ProgramError
 from program_guided.language.domain import ACTION, BOOLEAN, Choice, Domain, Input, Number, Operation, Parameter, Text
 from program_guided.language.interpreter import interpret
 from program_guided.language.parser import parse, read_program
-from program_guided.language.pointer import Frontier, Pointer, advance, advance_parallel, start, start_parallel
+from program_guided.language.pointer import Pointer, advance, start
 from program_guided.language.printer import count_control, count_tokens, print_call, print_program
 from program_guided.language.sampler import Shape, UniformVocabulary, sample_program
 from program_guided.language.syntax import Call, If, Loop, Program, Ref, While, calls, flatten, map_calls
@@ -23,7 +23,6 @@ __all__ = [
     "Call",
     "Choice",
     "Domain",
-    "Frontier",
     "If",
     "Input",
     "Kind",
@@ -43,7 +42,6 @@ __all__ = [
     "Vocabulary",
     "While",
     "advance",
-    "advance_parallel",
     "calls",
     "compile_program",
     "count_control",
@@ -57,5 +55,4 @@ __all__ = [
     "read_program",
     "sample_program",
     "start",
-    "start_parallel",
 ]

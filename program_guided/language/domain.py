@@ -12,11 +12,11 @@ from __future__ import annotations
 import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import final
 
-from program_guided.errors import quote
+from program_guided.errors import DataError, quote
 from program_guided.language.syntax import Call, Word
 
 __all__ = [
@@ -66,6 +66,14 @@ def listed(words: Iterable[str]) -> str:
     """`a, b or c`."""
     *others, last = words
     return f"{', '.join(others)} or {last}" if others else last
+
+
+def _check_different(place: str, names: Iterable[str]) -> None:
+    """One clear error for two names that fold to one."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if seen.setdefault(fold(name), name) != name:
+            raise DataError(f"{place}: {seen[fold(name)]!r} and {name!r} are spellings of one name; rename one of them")
 
 
 class Mismatch(Exception):
@@ -129,6 +137,9 @@ class Choice(Parameter):
     def takes(self) -> str | None:
         return self.type
 
+    def __post_init__(self) -> None:
+        _check_different(self.name, self.words)
+
     @cached_property
     def _by_folded(self) -> dict[str, str]:
         return {fold(word): word for word in self.words}
@@ -184,6 +195,8 @@ class Operation:
     output: str = BOOLEAN
     lookup: bool = False
     """Written `name[first] rest` instead of `name(first, rest)`, where all arguments are words."""
+    about: str = field(default="", compare=False)
+    """Meaning, in one line."""
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -218,6 +231,7 @@ class Domain:
     def __post_init__(self) -> None:
         if (self.routine_words is None) != (self.width is None):
             raise ValueError(f"domain {self.name}: routine_words and width go together")
+        _check_different(self.name, [operation.name for operation in self.operations])
 
     @cached_property
     def _by_folded(self) -> dict[str, Operation]:
@@ -256,6 +270,11 @@ class Domain:
     @cached_property
     def word_index(self) -> dict[str, int]:
         return {word: index for index, word in enumerate(self.vocabulary)}
+
+    @cached_property
+    def has_conditions(self) -> bool:
+        """True if any operation can be a condition."""
+        return any(operation.output == BOOLEAN for operation in self.operations)
 
     @cached_property
     def has_text(self) -> bool:

@@ -53,12 +53,18 @@ def read_text(path: str | Path) -> str:
     """The text of a file; one clear error if there is none, or if it is not UTF-8."""
     source = str(path)
     try:
-        data = Path(path).read_bytes().removeprefix(BYTE_ORDER_MARK.encode("utf-8"))
+        data = Path(path).read_bytes()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise DataError(
             f"{source if source.isprintable() else quote(source)}: cannot be read ({reason}); is the path right?"
         ) from None
+    return decoded(data, source)
+
+
+def decoded(data: bytes, source: str) -> str:
+    """The text of bytes; one clear error if they are not UTF-8."""
+    data = data.removeprefix(BYTE_ORDER_MARK.encode("utf-8"))
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

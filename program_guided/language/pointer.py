@@ -9,12 +9,13 @@ The world's kernels and the batched tensors implement the same on arrays; tests 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from program_guided.language.table import Kind, RoutineTable
 
-__all__ = ["Frontier", "Pointer", "advance", "advance_parallel", "start", "start_parallel"]
+__all__ = ["Pointer", "advance", "path", "start"]
 
 NOWHERE = -1
 
@@ -51,34 +52,14 @@ def advance(table: RoutineTable, pointer: Pointer, answer: bool | None = None) -
     return Pointer(int(column[routine]), routine)
 
 
-@dataclass(frozen=True)
-class Frontier:
-    """The pointers of a parallel execution, and the routines that have ended."""
-
-    pointers: tuple[Pointer, ...]
-    ended: frozenset[int] = frozenset()
-
-    def finished(self) -> bool:
-        return not self.pointers
-
-
-def start_parallel(table: RoutineTable) -> Frontier:
-    """Algorithm 3: a pointer at every routine that needs no other's result; one at the entrance if not `parallel`."""
-    return _spawn(table, frozenset()) if table.parallel else Frontier((start(table),))
-
-
-def advance_parallel(table: RoutineTable, frontier: Frontier, answers: Mapping[int, bool | None]) -> Frontier:
-    """Algorithm 4: `answers` maps each pointed routine that has ended to its answer (None if it has none)."""
-    ended = frontier.ended | answers.keys()
-    if table.parallel:
-        return _spawn(table, ended)
-    moved = [
-        advance(table, pointer, answers[pointer.routine]) if pointer.routine in answers else pointer
-        for pointer in frontier.pointers
-    ]
-    return Frontier(tuple(pointer for pointer in moved if not pointer.finished(table)), ended)
-
-
-def _spawn(table: RoutineTable, ended: frozenset[int]) -> Frontier:
-    ready = (row for row, inputs in enumerate(table.parents) if row not in ended and ended.issuperset(inputs))
-    return Frontier(tuple(Pointer(row) for row in ready), ended)
+def path(table: RoutineTable, execute: Callable[[int], Any]) -> Iterator[int]:
+    """The routines in the order of their execution, where `execute` gives the value of each; up to a condition whose
+    value is not known (None)."""
+    pointer = start(table)
+    while not pointer.finished(table):
+        routine = pointer.routine
+        value, is_condition = execute(routine), table.kind[routine] != Kind.STEP
+        yield routine
+        if is_condition and value is None:
+            return
+        pointer = advance(table, pointer, bool(value) if is_condition else None)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from program_guided.language.domain import Domain, Operation, Parameter
+from program_guided.language.domain import Domain, Input, Operation, Parameter
 from program_guided.language.syntax import Argument, Block, Call, If, Loop, Node, Program, Ref, While, Word, calls
 
 __all__ = ["count_control", "count_tokens", "print_call", "print_program", "relined"]
@@ -27,9 +27,10 @@ Names = Sequence[str | None]
 """The names of all results of a program, by the numbers of their calls."""
 
 
-def print_program(program: Program, domain: Domain) -> str:
-    """The program's text, ending with a newline."""
+def print_program(program: Program, domain: Domain | None = None) -> str:
+    """The program's text, ending with a newline; without its domain, still a spelling that the domain reads."""
     names = [call.result for call in calls(program.body)]
+    domain = domain or _implied_domain(program)
     header = [f"def {domain.header}():"] if domain.header else []
     lines = header + list(_lines(program.body, domain, names, len(header)))
     return "\n".join(lines) + "\n"
@@ -62,6 +63,17 @@ def relined(program: Program, domain: Domain) -> Program:
     """The same program with the line numbers of its canonical spelling, without printing and parsing it again."""
     body, _ = _relined(program.body, 1 + bool(domain.header))
     return Program(body)
+
+
+def _implied_domain(program: Program) -> Domain:
+    """The operations of a program, as far as it shows them: any argument may be a result, comparisons are lookups."""
+    operations = {
+        call.operation: Operation(
+            call.operation, (Input("argument", "any"),) * len(call.arguments), lookup=len(call.arguments) > 1
+        )
+        for call in calls(program.body)
+    }
+    return Domain("implied", 1, tuple(operations.values()))
 
 
 def _relined(block: Block, line: int) -> tuple[Block, int]:

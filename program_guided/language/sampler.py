@@ -104,7 +104,7 @@ def _block(vocabulary: CallSource, shape: Shape, random: Random, routines: int, 
     nodes: list[Node] = []
     while routines > 0:
         size = 1
-        if routines >= 2 and depth > 0 and random.random() < shape.control:
+        if routines >= 2 and depth > 0 and vocabulary.domain.has_conditions and random.random() < shape.control:
             size = between(random, 2, min(routines, 2 + 3 * depth))
             nodes.append(_control(vocabulary, shape, random, size, depth - 1))
         else:

@@ -100,6 +100,11 @@ class Program:
 
     body: Block
 
+    def _repr_html_(self) -> str:
+        from program_guided.language.display import program_html
+
+        return program_html(self)
+
 
 def calls(block: Block) -> Iterator[Call]:
     """Every call below a block in reading order, conditions included, nested calls before the call that takes them."""

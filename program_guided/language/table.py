@@ -4,7 +4,7 @@
 that of the call that takes it. Rows are in reading order; the row after the last one means "the program is over".
 
     table = compile_program(program, DOMAIN)
-    table.words[table.entrance], table.inputs, table.parents, table.exits, table.waves
+    table.words[table.entrance], table.inputs, table.parents, table.exits
 """
 
 from __future__ import annotations
@@ -57,6 +57,11 @@ class RoutineTable:
     def __len__(self) -> int:
         return len(self.calls)
 
+    def _repr_html_(self) -> str:
+        from program_guided.language.display import table_html
+
+        return table_html(self)
+
     @property
     def entrance(self) -> int:
         return 0
@@ -104,16 +109,6 @@ class RoutineTable:
         ids = Vocabulary.of(self.domain).encode(self).astype(np.int16)
         ids.flags.writeable = False
         return ids
-
-    @cached_property
-    def waves(self) -> tuple[tuple[int, ...], ...]:
-        """Groups of rows that may be executed in parallel, in the order of execution."""
-        if not self.parallel:
-            return tuple((row,) for row in range(len(self)))
-        depth = np.zeros(len(self), np.int64)
-        for row, inputs in enumerate(self.parents):
-            depth[row] = 1 + max((depth[parent] for parent in inputs), default=0)
-        return tuple(tuple(int(row) for row in np.flatnonzero(depth == level)) for level in range(1, depth.max() + 1))
 
 
 def compile_program(program: Program, domain: Domain) -> RoutineTable:
