@@ -26,7 +26,7 @@ class A2C(RewardLearner[A2CSettings]):
 
     def step(self) -> float:
         """Act and learn from it; the loss."""
-        loss = self.descend(self._loss(self.collect()))
+        loss = self.optimizer_step(self._loss(self.collect()))
         self.done += math.isfinite(loss)
         return loss
 

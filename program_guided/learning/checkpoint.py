@@ -1,6 +1,6 @@
 """Checkpoints: a folder with `config.json` (readable) and `model.safetensors`, the layout of Hugging Face repositories.
 
-    save_checkpoint(folder, model, Origin(...), training={...})
+    save_checkpoint(folder, "plus", model, task.reader_config, task.origin(), training={...})
     checkpoint = read_checkpoint("out/lists-0")       # a folder, or a shipped one by name
     model = checkpoint.build(task.reader)
 
@@ -14,9 +14,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -46,6 +47,10 @@ CONFIG, WEIGHTS = "config.json", "model.safetensors"
 CHECKSUM = "sha256"
 """Key of the checksum of all values, in the metadata of a file; weights from elsewhere may lack it."""
 OF_NO_USE = "the file is of no use: take another, or train again"
+FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+"""Types of weights that are read; they are computed with in float32."""
+MAX_NUMBER = 65536
+"""Upper bound of the numbers of a configuration."""
 FORMAT = 2
 """Raised when the meaning of the weights changes."""
 
@@ -60,6 +65,8 @@ class Origin:
     """The task as the user named it: a name, path.py or module:Class."""
     answers: Mapping[str, list[Any]] = field(default_factory=dict)
     """By result type, the values that the training data gave (`results.Answer`)."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the task; paths of the machine are left out."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +85,15 @@ class Checkpoint:
     def build(self, reader: ReaderConfig) -> Model:
         """The model with its weights; the reader's configuration is that of the task, with what was recorded."""
         path = self.folder / CONFIG
+        tensors, _ = read_tensors(self.folder / WEIGHTS)
         try:
-            model = build_model(self.model, self.config, self.sizes, _restored(reader, self.reader))
-        except (LookupError, ArithmeticError, TypeError, ValueError, RuntimeError):
+            restored = _restored(reader, self.reader)
+            with torch.device("meta"):  # takes no memory, whatever the file asks for
+                _check_fit(build_model(self.model, self.config, self.sizes, restored), tensors, self.folder / WEIGHTS)
+            model: Model = build_model(self.model, self.config, self.sizes, restored)
+        except (LookupError, ArithmeticError, TypeError, ValueError, RuntimeError, MemoryError):
             raise DataError(f"{path}: 'model', 'sizes' and 'reader' do not fit together") from None
-        load_weights(model, self.folder)
+        model.load_state_dict(tensors)
         return model
 
 
@@ -130,11 +141,12 @@ def read_checkpoint(name: Path | str) -> Checkpoint:
     record = _read(path)
     try:
         about, model = record["task"], record["model"]
-        task = Origin(str(about["name"]), int(about["version"]), str(about["given"]), dict(about["answers"]))
+        names = (str(about["name"]), int(about["version"]), str(about["given"]))
+        task = Origin(*names, dict(about["answers"]), dict(about["options"]))
         config = _config(str(model["name"]), model["config"])
         sizes, reader = Sizes.read(record["sizes"]), dict(record["reader"])
         training = dict(record.get("training", {}))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise DataError(f"{path}: is damaged, or not a checkpoint of this version of program_guided") from None
     return Checkpoint(folder, task, str(model["name"]), config, sizes, reader, training)
 
@@ -155,36 +167,54 @@ def _read(path: Path) -> dict[str, Any]:
 def _config(model: str, settings: Mapping[str, Any]) -> Any:
     """The configuration of a model, every value of the right kind."""
     kind = model_config(model)
-    known = {each.name: each for each in fields(kind)}
+    hints = get_type_hints(kind)
     for name, value in settings.items():
-        default = known[name].default
-        right = type(value) is bool if isinstance(default, bool) else (value is None or _is_size(value))
-        if not right:
+        if not _is_of(value, hints[name]):
             raise ValueError(name)
-    return kind(**settings)
+    config = kind(**settings)
+    config.check()
+    return config
 
 
 def _restored(reader: ReaderConfig, recorded: Mapping[str, Any]) -> ReaderConfig:
     """A task's reader with the values that a checkpoint recorded."""
     own = reader.as_dict()
-    if own.keys() != recorded.keys():
+    if own.keys() != recorded.keys() or not all(_alike(recorded[name], own[name]) for name in own):
         raise ValueError("another reader")
     changed = {name: _frozen(value) for name, value in recorded.items() if _frozen(value) != _frozen(own[name])}
     return replace(reader, **changed) if changed else reader  # type: ignore[type-var]
+
+
+def _alike(value: Any, own: Any) -> bool:
+    """Whether a recorded value is of the type of the task's own, and of a possible size."""
+    return type(_frozen(value)) is type(_frozen(own)) and (type(value) is not int or 0 <= value <= MAX_NUMBER)
 
 
 def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _is_size(value: object) -> bool:
-    return type(value) is int and 1 <= value <= 65536
+def _is_of(value: Any, hint: Any) -> bool:
+    """Whether a value read from JSON is of a type."""
+    if get_origin(hint) in (Union, UnionType):
+        return any(_is_of(value, each) for each in get_args(hint))
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if hint is float:
+        return type(value) in (int, float) and -MAX_NUMBER <= value <= MAX_NUMBER
+    return type(value) is hint and (hint is not int or abs(value) <= MAX_NUMBER)
 
 
 def load_weights(model: Model, name: Path | str) -> None:
     """Give a model the weights of a checkpoint."""
     path = find(name) / WEIGHTS
     tensors, _ = read_tensors(path)
+    _check_fit(model, tensors, path)
+    model.load_state_dict(tensors)
+
+
+def _check_fit(model: Model, tensors: Mapping[str, Tensor], path: Path) -> None:
+    """One clear error if a file's weights are not those of a model."""
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if expected != found:
@@ -194,7 +224,10 @@ def load_weights(model: Model, name: Path | str) -> None:
             f"expected {expected.get(wrong[0], 'nothing of that name')} ({len(wrong)} of {len(expected)} differ); "
             "they must be of the same task, model and parts"
         )
-    model.load_state_dict(tensors)
+    for name, tensor in model.state_dict().items():
+        given = tensors[name].dtype
+        if given != tensor.dtype and not (tensor.is_floating_point() and given in FLOATS):
+            raise DataError(f"{path}: {name} is of type {given}, expected {tensor.dtype}")
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
@@ -216,7 +249,7 @@ def _in_order(content: bytes) -> bytes:
 def _checksum(tensors: Mapping[str, Tensor]) -> str:
     digest = hashlib.sha256()
     for name in sorted(tensors):
-        digest.update(name.encode("utf-8") + tensors[name].numpy().tobytes())
+        digest.update(name.encode("utf-8") + tensors[name].reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
 
 

@@ -1,7 +1,6 @@
-"""Evaluation: completion of programs in worlds, and right results on static specifications.
+"""Evaluation on static specifications: which results are right.
 
-runs = run_programs(worlds, agent)            # every program once, in its own world
-measured = measure(model, source)             # every example of a static task
+measured = measure(model, source, operation_names)      # every example of a source
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def outputs_of(
     """Execute programs and decode every routine; on the model's device, the outputs on the CPU."""
     device = next(model.parameters()).device
     programs = moved(programs, device)
-    specification = model.reader.look({name: array.to(device) for name, array in arrays.items()})
+    specification = model.reader.encode({name: array.to(device) for name, array in arrays.items()})
     results = execute(model, specification, programs, parallel=parallel)
     about, independent = specification.about(programs.of), model.reader.independent
     scores = {kind.name: model.decode(results, kind.name, about) for kind in types}

@@ -2,7 +2,7 @@
 
 Only pointed rows of the result matrix Z are computed. On a static specification a whole program is executed:
 
-    specification = model.reader.look(arrays)
+    specification = model.reader.encode(arrays)
     results = execute(model, specification, programs)                    # Z of every program: (batch, routines, d)
     results = execute(model, specification, programs, parallel=False)    # the same, one routine of a program at a time
     executed, last = follow(programs, truths)                            # the path through conditions
@@ -32,8 +32,9 @@ from torch import Tensor
 from program_guided.language.domain import BOOLEAN
 from program_guided.language.table import Kind
 from program_guided.learning.observation import Observation
-from program_guided.learning.worlds import Worlds
+from program_guided.learning.worlds import Observable
 from program_guided.models.attention import Watch
+from program_guided.models.config import VALUE
 from program_guided.models.model import Model, Step
 
 __all__ = ["Programs", "WorldExecution", "execute", "follow", "infer"]
@@ -170,10 +171,10 @@ def _step(
 
 def infer(model: Model, observation: Observation, watch: Watch | None = None) -> tuple[Tensor, Tensor]:
     """Logits (worlds, actions), impossible ones at minus infinity, and the new rows of Z (worlds, d)."""
-    specification = model.reader.look(observation.arrays)
+    specification = model.reader.encode(observation.arrays)
     given = (observation.words, observation.results, observation.pointed, observation.parents)
     rows = model(Step(specification, *given, observation.shift), watch)[:, 0]
-    heads = [model.decode(rows, name) for name, size in model.sizes.results if size is not None and name != "Value"]
+    heads = [model.decode(rows, name) for name, size in model.sizes.results if size is not None and name != VALUE]
     return torch.cat(heads, dim=1).masked_fill(~observation.mask, -torch.inf), rows
 
 
@@ -187,7 +188,7 @@ class WorldExecution:
     positions which short programs never reach are learned too.
     """
 
-    def __init__(self, model: Model, worlds: Worlds, shifts: torch.Generator | None = None) -> None:
+    def __init__(self, model: Model, worlds: Observable, shifts: torch.Generator | None = None) -> None:
         self.model, self.worlds = model, worlds
         self.device = next(model.parameters()).device
         self.results = torch.zeros(worlds.count, worlds.max_routines, model.width, device=self.device)
@@ -214,6 +215,12 @@ class WorldExecution:
         """Store the pointed routines' new results."""
         pointed = self._tensor(self.worlds.routine[only]).long().clamp(max=self.results.shape[1] - 1)
         self.results[self._number[only], pointed] = rows.detach()
+
+    def moved_to(self, worlds: Observable) -> WorldExecution:
+        """A copy that goes on in other worlds, of the same number and size."""
+        copy = WorldExecution(self.model, worlds)
+        copy.results = self.results.clone()
+        return copy
 
     def forget(self, where: NDArray[np.bool_]) -> None:
         """Z is zero when a program begins."""

@@ -7,18 +7,20 @@ actions = agent.act(worlds)
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from program_guided.learning.execution import WorldExecution, infer
 from program_guided.learning.observation import Observation
-from program_guided.learning.worlds import Outcome, Worlds
+from program_guided.learning.worlds import Observable, Outcome
 from program_guided.models.attention import Watch
 from program_guided.models.model import Model
 
-__all__ = ["REPETITION_PENALTY", "ExecutorAgent", "RepetitionPenalty"]
+__all__ = ["REPETITION_PENALTY", "Decision", "ExecutorAgent", "Memory", "RepetitionPenalty"]
 
 REPETITION_PENALTY = 1.0
 """Amount by which an action's logit falls each time it was chosen in the same state during the same routine."""
@@ -37,6 +39,11 @@ class RepetitionPenalty:
         for number in np.flatnonzero(where):
             self._chosen[number].clear()
 
+    def copied(self) -> RepetitionPenalty:
+        copy = RepetitionPenalty(self.penalty, 0)
+        copy._chosen = [chosen.copy() for chosen in self._chosen]
+        return copy
+
     def choose(self, logits: NDArray[np.float32], seen: Observation, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """The best actions in these worlds."""
         arrays = [array.cpu().numpy() for array in seen.arrays.values()]
@@ -52,6 +59,39 @@ class RepetitionPenalty:
         return actions
 
 
+@dataclass(frozen=True)
+class Memory:
+    """Kept between the steps of worlds: Z, and the actions chosen since a routine began."""
+
+    execution: WorldExecution
+    penalty: RepetitionPenalty
+
+    def moved_to(self, worlds: Observable) -> Memory:
+        """A copy for other worlds of the same number and size."""
+        return Memory(self.execution.moved_to(worlds), self.penalty.copied())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Worlds, and routines of a program."""
+        return self.execution.results.shape[0], self.execution.results.shape[1]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The choice of actions in many worlds."""
+
+    actions: NDArray[np.int64]
+    """(worlds,) 0 where the program is over"""
+    numbers: NDArray[np.int64]
+    """(running,) numbers of the worlds that run"""
+    probabilities: Tensor
+    """(running, actions) of the model, before the repetition penalty"""
+    rows: Tensor
+    """(running, d) the new rows of Z"""
+    attention: Watch
+    """Attention weights by name (see `Executor.forward`); empty unless they were asked for."""
+
+
 class ExecutorAgent:
     """Acts by a model: greedily with a repetition penalty (0: strictly greedily), or by sampling."""
 
@@ -59,39 +99,42 @@ class ExecutorAgent:
         self, model: Model, *, repetition_penalty: float = REPETITION_PENALTY, sample: bool = False, seed: int = 0
     ) -> None:
         self.model, self.repetition_penalty, self.sample = model.eval(), repetition_penalty, sample
-        self.watch: list[Watch] | None = None
-        """Set it to a list, and every step adds its attention weights (see `Executor.forward`)."""
         self._generator = torch.Generator().manual_seed(seed)
-        self._execution: WorldExecution | None = None
-        self._penalty: RepetitionPenalty
+        self._worlds: Observable | None = None
+        self._memory: Memory
 
-    @torch.inference_mode()
-    def act(self, worlds: Worlds) -> NDArray[np.int64]:
+    def act(self, worlds: Observable) -> NDArray[np.int64]:
         """An action in every world that still runs (0 in the others).
 
         Results are kept between calls, and forgotten at time 0.
         """
-        if self._execution is None or self._execution.worlds is not worlds:
-            self._execution = WorldExecution(self.model, worlds)
-            self._penalty = RepetitionPenalty(self.repetition_penalty, worlds.count)
+        if self._worlds is not worlds:
+            self._worlds, self._memory = worlds, self.begin(worlds)
+        return self.decide(worlds, self._memory, sample=self.sample).actions
+
+    def begin(self, worlds: Observable) -> Memory:
+        """An empty memory."""
+        return Memory(WorldExecution(self.model, worlds), RepetitionPenalty(self.repetition_penalty, worlds.count))
+
+    @torch.inference_mode()
+    def decide(self, worlds: Observable, memory: Memory, *, sample: bool = False, watch: bool = False) -> Decision:
+        """Actions in the worlds that still run, and what they were chosen by; the memory is brought up to date."""
         running = worlds.outcome == Outcome.RUNNING
         numbers, actions = np.flatnonzero(running), np.zeros(worlds.count, np.int64)
         if len(numbers) == 0:
-            return actions
+            nothing = torch.zeros(0, 0)
+            return Decision(actions, numbers, nothing, nothing, {})
         begun = (worlds.time == 0) & running
-        self._execution.forget(begun)
-        self._penalty.forget(begun | (worlds.ended >= 0))
-        watch: Watch | None = None if self.watch is None else {}
-        seen = self._execution.observe(numbers)
-        logits, rows = infer(self.model, seen, watch)
-        if self.watch is not None and watch is not None:
-            self.watch.append(watch)
-        self._execution.keep(rows, numbers)
-        if self.sample:
-            drawn = torch.multinomial(logits.softmax(dim=1).cpu(), 1, generator=self._generator)[:, 0].numpy()
+        memory.execution.forget(begun)
+        memory.penalty.forget(begun | (worlds.ended >= 0))
+        seen, attention = memory.execution.observe(numbers), Watch()
+        logits, rows = infer(self.model, seen, attention if watch else None)
+        memory.execution.keep(rows, numbers)
+        probabilities = logits.softmax(dim=1).cpu()
+        if sample:
+            actions[numbers] = torch.multinomial(probabilities, 1, generator=self._generator)[:, 0].numpy()
         elif self.repetition_penalty:
-            drawn = self._penalty.choose(logits.cpu().numpy(), seen, numbers)
+            actions[numbers] = memory.penalty.choose(logits.cpu().numpy(), seen, numbers)
         else:
-            drawn = logits.argmax(dim=1).cpu().numpy()
-        actions[numbers] = drawn
-        return actions
+            actions[numbers] = logits.argmax(dim=1).cpu().numpy()
+        return Decision(actions, numbers, probabilities, rows, attention)

@@ -63,7 +63,7 @@ class Imitation(WorldLearner[ImitationSettings]):
             asked, answers = self._ask(seen)
             seen, labels = Observation.together([seen, asked]), torch.cat([labels, answers])
         logits, rows = infer(self.model, seen)
-        mean = self.descend(self._loss(logits, labels.to(logits.device)))
+        mean = self.optimizer_step(self._loss(logits, labels.to(logits.device)))
         if math.isfinite(mean):
             self._act(best, logits[:count].detach().softmax(dim=1).cpu(), rows[:count])
             self.done += 1
@@ -78,6 +78,7 @@ class Imitation(WorldLearner[ImitationSettings]):
         part, row = seen.take(torch.from_numpy(numbers).to(self.execution.device)), torch.arange(count)
         part = part.asking(torch.from_numpy(worlds.programs.words[conditions]))
         part.results[row, part.pointed[:, 0]] = 0
+        assert worlds.answers is not None
         true, false = worlds.answers
         actions = part.mask.shape[1]
         part.mask[:] = torch.zeros(actions, dtype=torch.bool).index_fill(0, torch.tensor([true, false]), True)
@@ -88,13 +89,13 @@ class Imitation(WorldLearner[ImitationSettings]):
     def _loss(self, logits: Tensor, best: Tensor) -> Tensor:
         """The mean over states that have a best action, conditions counted more often if so asked."""
         losses = LOSSES[self.settings.loss](logits, best)
-        conditions = best[:, list(self.worlds.answers)].any(dim=1)
+        conditions = best[:, list(self.worlds.answers or ())].any(dim=1)
         losses = torch.where(conditions, self.settings.condition_weight * losses, losses)
         return losses.sum() / best.any(dim=1).sum().clamp(min=1)
 
     def _act(self, best: np.ndarray, probabilities: Tensor, rows: Tensor) -> None:
         count, settings = self.worlds.count, self.settings
-        actions = torch.multinomial(probabilities, 1, generator=self.chance)[:, 0]
+        actions = torch.multinomial(probabilities, 1, generator=self.generator)[:, 0]
         greedy = torch.arange(count) < settings.greedy_share * count * min(1.0, self.share_done / settings.greedy_rise)
         actions = torch.where(greedy, probabilities.argmax(dim=1), actions)
         led = np.ones(count, np.bool_)
@@ -102,4 +103,4 @@ class Imitation(WorldLearner[ImitationSettings]):
             left = max(0.0, 1 - self.share_done / GUIDED_FOR)
             led = self._numpy.random(count) < settings.planner_share * left
         planned = (self._numpy.random(best.shape) * best).argmax(axis=1)
-        self.walk(np.where(led, planned, actions.numpy()), rows)
+        self.step_worlds(np.where(led, planned, actions.numpy()), rows)

@@ -15,12 +15,12 @@ from program_guided.errors import DataError
 from program_guided.learning.settings import Settings
 from program_guided.models.model import Model
 
-__all__ = ["Agree", "AnySettings", "Learner", "Share", "alone", "check_device"]
+__all__ = ["AllReduce", "AnySettings", "Learner", "Share", "alone", "check_device"]
 
 AnySettings = TypeVar("AnySettings", bound=Settings)
 Share = tuple[int, int]
 """A process's number, and how many there are."""
-Agree = Callable[[Tensor], Tensor]
+AllReduce = Callable[[Tensor], Tensor]
 """The mean of a tensor over all processes."""
 
 
@@ -40,16 +40,16 @@ class Learner(ABC, Generic[AnySettings]):
     """A training that can be stepped, and taken up again from its `state`."""
 
     def __init__(
-        self, model: Model, settings: AnySettings, seed: int, share: Share = (0, 1), agree: Agree = alone
+        self, model: Model, settings: AnySettings, seed: int, share: Share = (0, 1), all_reduce: AllReduce = alone
     ) -> None:
         number, processes = share
         settings.check(processes)
         self.model, self.average = model, copy.deepcopy(model)
-        self.settings, self._agree = settings, agree
+        self.settings, self._all_reduce = settings, all_reduce
         self.done = 0
         """Iterations that are over."""
         self.own_seed = seed + (number << 32)
-        self.chance = torch.Generator().manual_seed(self.own_seed)
+        self.generator = torch.Generator().manual_seed(self.own_seed)
         self.optimizer = torch.optim.AdamW(
             model.parameters(), settings.learning_rate, betas=(0.9, 0.98), weight_decay=settings.weight_decay
         )
@@ -62,13 +62,15 @@ class Learner(ABC, Generic[AnySettings]):
         """Figures of the training, besides its loss."""
         return {}
 
-    def descend(self, loss: Tensor) -> float:
+    def optimizer_step(self, loss: Tensor) -> float:
         """One step of the optimizer along the mean gradient of all processes; their mean loss."""
         settings = self.settings
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         used = self._used()
-        flat = self._agree(torch.cat([loss.detach()[None], *(_gradient(parameter).flatten() for parameter in used)]))
+        flat = self._all_reduce(
+            torch.cat([loss.detach()[None], *(_gradient(parameter).flatten() for parameter in used)])
+        )
         if not bool(flat.isfinite().all()):
             return math.nan
         gradients = torch.split(flat[1:], [parameter.numel() for parameter in used])
@@ -78,14 +80,14 @@ class Learner(ABC, Generic[AnySettings]):
         for group in self.optimizer.param_groups:
             group["lr"] = settings.learning_rate * self._schedule()
         self.optimizer.step()
-        self._follow(min(settings.ema, (self.done + 1) / (self.done + 10)))
+        self._update_average(min(settings.ema, (self.done + 1) / (self.done + 10)))
         return float(flat[0])
 
     def _used(self) -> list[Tensor]:
         """Parameters that have a gradient in any process: one may have met no question of some kind."""
         every = list(self.model.parameters())
         here = torch.tensor([float(each.grad is not None) for each in every], device=every[0].device)
-        return [each for each, share in zip(every, self._agree(here).tolist(), strict=True) if share > 0]
+        return [each for each, share in zip(every, self._all_reduce(here).tolist(), strict=True) if share > 0]
 
     def _schedule(self) -> float:
         """The learning rate now, as a share of its height."""
@@ -97,7 +99,7 @@ class Learner(ABC, Generic[AnySettings]):
         return self.done / self.settings.iterations
 
     @torch.no_grad()
-    def _follow(self, share: float) -> None:
+    def _update_average(self, share: float) -> None:
         """Update the exponential moving average."""
         kept: list[Tensor] = list(self.average.parameters())
         latest: list[Tensor] = list(self.model.parameters())
@@ -106,12 +108,12 @@ class Learner(ABC, Generic[AnySettings]):
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """All that the rest of the training depends on besides the weights: this process's tensors, and its numbers."""
-        return {"random": self.chance.get_state()}, {"done": self.done}
+        return {"random": self.generator.get_state()}, {"done": self.done}
 
     def restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
         """Go on from a `state`."""
         self.done = int(numbers["done"])
-        self.chance.set_state(tensors["random"])
+        self.generator.set_state(tensors["random"])
 
 
 def _gradient(parameter: Tensor) -> Tensor:

@@ -71,7 +71,7 @@ class PPO(RewardLearner[PPOSettings]):
         parts = zip(self._minibatches(len(rollout)), self._minibatches(len(lessons)), strict=True)
         losses = []
         for one, other in parts:
-            losses.append(self.descend(self._loss(rollout.take(one), lessons.take(other))))
+            losses.append(self.optimizer_step(self._loss(rollout.take(one), lessons.take(other))))
             if math.isnan(losses[-1]):
                 return math.nan
         self._admit()
@@ -97,21 +97,22 @@ class PPO(RewardLearner[PPOSettings]):
         """Equally many in every process, since each update waits for all."""
         parts = math.ceil(self.settings.samples / self.settings.minibatch_size)
         for _ in range(self.settings.update_epochs):
-            yield from torch.randperm(count, generator=self.chance).tensor_split(parts)
+            yield from torch.randperm(count, generator=self.generator).tensor_split(parts)
 
     def _loss(self, part: Rollout, lessons: Rollout) -> Tensor:
         observations = [part.observation, lessons.observation]
         replayed = min(self.settings.replay_batch, len(self._replay))
         if replayed:
-            known, answers = self._replay.draw(replayed, self.chance)
+            known, answers = self._replay.draw(replayed, self.generator)
             observations.append(known)
         log_probabilities, rows = self.policy(Observation.together(observations))
         sizes = [len(part), len(lessons), replayed]
         acted, imagined, labelled = torch.split(log_probabilities, sizes)
+        part, lessons = part.to(acted.device), lessons.to(acted.device)
         loss = self._policy_loss(part, acted, rows[: len(part)])
         loss = loss + self._hindsight_loss(lessons, imagined, rows[len(part) : len(part) + len(lessons)])
         if replayed:
-            loss = loss - self.settings.condition_coef * labelled.gather(1, answers[:, None]).mean()
+            loss = loss - self.settings.condition_coef * labelled.gather(1, answers.to(labelled.device)[:, None]).mean()
         return loss
 
     def _policy_loss(self, part: Rollout, log_probabilities: Tensor, rows: Tensor) -> Tensor:

@@ -32,7 +32,7 @@ class ConditionReplay:
 
     def __init__(self, size: int, worlds: Worlds) -> None:
         conditions = worlds.conditions()
-        self._size, (self._true, self._false) = size, worlds.answers
+        self._size, (self._true, self._false) = size, worlds.answers or (-1, -1)
         self._words, self._number = torch.from_numpy(conditions.words), conditions.number
         self._implied = torch.from_numpy(conditions.implied)
         self._kept: tuple[Observation, Tensor, Tensor] | None = None
@@ -53,14 +53,14 @@ class ConditionReplay:
         latest = torch.arange(len(true))[-self._size :]
         self._kept = observation.take(latest), conditions[latest], true[latest]
 
-    def draw(self, count: int, chance: torch.Generator) -> tuple[Observation, Tensor]:
+    def draw(self, count: int, generator: torch.Generator) -> tuple[Observation, Tensor]:
         """`count` labels by chance, some of them twice, each as a condition that follows from it, and the answers."""
         if self._kept is None:
             raise ValueError("nothing has been added yet")
         seen, conditions, true = self._kept
-        drawn = torch.randint(len(true), (min(count, len(true)),), generator=chance)
+        drawn = torch.randint(len(true), (min(count, len(true)),), generator=generator)
         follows = self._implied[conditions[drawn], true[drawn].long()]
-        asked = torch.multinomial((follows >= 0).float(), 1, generator=chance)
+        asked = torch.multinomial((follows >= 0).float(), 1, generator=generator)
         answers = torch.where(follows.gather(1, asked)[:, 0] == 1, self._true, self._false)
         return seen.take(drawn).asking(self._words[asked[:, 0]]), answers
 

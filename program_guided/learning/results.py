@@ -44,7 +44,7 @@ OUT_OF_VOCABULARY = -2
 """The target of a result that is known and that the head cannot give: it is never right."""
 SUBSET_WEIGHT = 0.25
 """Weight of one part's loss beside that of a categorical result."""
-MEANT = 0.5
+THRESHOLD = 0.5
 """A part is meant if its probability is larger."""
 
 
@@ -220,12 +220,12 @@ class Subset(ResultType):
         return (shares / shares.amax(dim=-1, keepdim=True))[..., :-1]
 
     def decode(self, probabilities: NDArray[np.float32]) -> tuple[frozenset[int], float]:
-        chosen = probabilities > MEANT
+        chosen = probabilities > THRESHOLD
         sure = np.where(chosen, probabilities, 1 - probabilities).min(initial=1.0)
         return frozenset(np.flatnonzero(chosen).tolist()), float(sure)
 
     def same(self, probabilities: Tensor, targets: Tensor, exists: Tensor) -> Tensor:
-        return (((probabilities > MEANT) == (targets[..., :-1] > 0)) | ~exists).all(dim=-1)
+        return (((probabilities > THRESHOLD) == (targets[..., :-1] > 0)) | ~exists).all(dim=-1)
 
     def show(self, value: Collection[int]) -> str:
         return ", ".join(map(str, _numbers(value))) or "none"

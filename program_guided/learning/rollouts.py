@@ -54,9 +54,16 @@ class Rollout:
     def __len__(self) -> int:
         return len(self.actions)
 
+    def to(self, device: torch.device) -> Rollout:
+        """The same on a device; observations are moved when they are read."""
+        return replace(self, **{name: getattr(self, name).to(device) for name in self._plain()})
+
+    def _plain(self) -> list[str]:
+        return [name for name in self.__annotations__ if name != "observation"]
+
     def take(self, numbers: Tensor) -> Rollout:
         """These steps only."""
-        others = {name: getattr(self, name)[numbers] for name in self.__annotations__ if name != "observation"}
+        others = {name: getattr(self, name)[numbers] for name in self._plain()}
         return replace(self, observation=self.observation.take(numbers), **others)
 
 
@@ -116,9 +123,9 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
         at = pointed_rows(worlds)
         log_probabilities, rows = self.policy(observation)
         log_probabilities = log_probabilities.cpu()
-        actions = torch.multinomial(log_probabilities.detach().exp(), 1, generator=self.chance)[:, 0]
+        actions = torch.multinomial(log_probabilities.detach().exp(), 1, generator=self.generator)[:, 0]
         with self.noted():
-            self.walk(actions.numpy(), rows)
+            self.step_worlds(actions.numpy(), rows)
         outcome = np.where(running, worlds.outcome, Outcome.RUNNING)
         over, finished = outcome != Outcome.RUNNING, outcome == Outcome.FINISHED
         self._recent = np.concatenate([self._recent, finished[over]])[-self.settings.window :]
@@ -185,8 +192,10 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
         self._recent = tensors["recent"].numpy()
 
 
-def _answers(mask: Tensor, actions: Tensor, outcome: Tensor, answers: tuple[int, int]) -> Tensor:
+def _answers(mask: Tensor, actions: Tensor, outcome: Tensor, answers: tuple[int, int] | None) -> Tensor:
     """The right answers at conditions, known from what came of the given ones; -1 where they are not known."""
+    if answers is None:
+        return torch.full_like(actions, -1)
     true, false = answers
     known = mask[:, true] & mask[:, false] & (outcome != Outcome.TIMEOUT)
     other = true + false - actions

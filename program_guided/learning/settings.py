@@ -122,6 +122,11 @@ class SupervisedSettings(Settings):
     def shared(self) -> tuple[str, int]:
         return "batch-size", self.batch_size
 
+    def check(self, processes: int = 1) -> None:
+        super().check(processes)
+        if self.feature_dropout == 1:
+            raise DataError("feature-dropout 1: nothing would be left of the features; it must be less than 1")
+
 
 @dataclass(frozen=True)
 class WorldSettings(Settings):

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from program_guided.learning.examples import Examples, ExampleSource, moved
 from program_guided.learning.execution import execute
-from program_guided.learning.learner import Agree, Learner, Share, alone
+from program_guided.learning.learner import AllReduce, Learner, Share, alone
 from program_guided.learning.results import ResultType
 from program_guided.learning.settings import SupervisedSettings
 from program_guided.models.model import Model
@@ -65,11 +65,11 @@ class Supervised(Learner[SupervisedSettings]):
         settings: SupervisedSettings,
         seed: int,
         share: Share = (0, 1),
-        agree: Agree = alone,
+        all_reduce: AllReduce = alone,
         *,
         dense: bool = True,
     ) -> None:
-        super().__init__(model, settings, seed, share, agree)
+        super().__init__(model, settings, seed, share, all_reduce)
         self._source, self._dense = source, dense
         self._count = settings.batch_size // share[1]
         self._numpy = np.random.default_rng(self.own_seed)
@@ -86,11 +86,11 @@ class Supervised(Learner[SupervisedSettings]):
         numbers = self._draw()
         examples = self._source.batch(numbers, self._dense, self._about(numbers))
         examples = moved(self._dropped(examples), next(self.model.parameters()).device)
-        specification = self.model.reader.look(examples.arrays)
+        specification = self.model.reader.encode(examples.arrays)
         on_path = replace(examples.programs, flow=None, exists=examples.executed)
         results = execute(self.model, specification, on_path)
         given = (specification, examples, results, self._source.results)
-        loss = self.descend(result_loss(self.model, *given, self._dense))
+        loss = self.optimizer_step(result_loss(self.model, *given, self._dense))
         self.done += 1
         return loss
 
@@ -109,7 +109,7 @@ class Supervised(Learner[SupervisedSettings]):
         if not share or FEATURES not in examples.arrays:
             return examples
         features = examples.arrays[FEATURES]
-        kept = torch.rand(features.shape, generator=self.chance) >= share
+        kept = torch.rand(features.shape, generator=self.generator) >= share
         return replace(examples, arrays={**examples.arrays, FEATURES: features * kept / (1 - share)})
 
     def _draw(self) -> NDArray[np.int64]:

@@ -1,10 +1,11 @@
 """The training loop around what learns: processes, progress, logs, checkpoints, and going on after an interruption.
 
-    train(Job(task, "plus", PlusConfig(), ImitationSettings(), folder=Path("out/plus"), seed=0))
+    train(Job(task, "plus", PlusConfig(), task.reader_config, ImitationSettings(), folder=Path("out/plus"), seed=0))
 
-A run is a folder: `model.safetensors` and `config.json` (a checkpoint of the averaged weights), `training.safetensors`
-(all that the rest of the training depends on: one file, so that it is never half of something), `log.jsonl` and
-TensorBoard's events. Killed at any moment and resumed, a run ends with the same weights as if never interrupted.
+A run is a folder: `training.safetensors` (all that the rest of the training depends on: one file, so that it is never
+half of something), and what follows from it: `model.safetensors` and `config.json` (a checkpoint of the averaged
+weights), `log.jsonl` and TensorBoard's events, which are written again when a run is resumed. Killed at any moment and
+resumed, a run ends with the same weights as if never interrupted. Ctrl-C or SIGTERM saves first; a second one does not.
 
 Lightning Fabric starts the processes and says where tensors live; gradients are averaged in one go, so a step is the
 same on one process, on several (gloo), on GPUs, or on machines started by torchrun.
@@ -12,24 +13,28 @@ same on one process, on several (gloo), on GPUs, or on machines started by torch
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import logging
 import multiprocessing
 import os
+import signal
+import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from threading import Thread
+from types import FrameType
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from program_guided.errors import DataError
-from program_guided.files import check_writable, write_atomically
+from program_guided.files import check_writable, held, sweep, write_atomically
 from program_guided.learning.checkpoint import (
     CONFIG,
     Origin,
@@ -38,22 +43,23 @@ from program_guided.learning.checkpoint import (
     save_checkpoint,
     write_tensors,
 )
-from program_guided.learning.learner import Agree, Learner, Share, check_device
+from program_guided.learning.learner import AllReduce, Learner, Share, check_device
 from program_guided.learning.settings import Algorithm, Settings, Target
 from program_guided.models.model import Model, Sizes
 from program_guided.models.readers.config import ReaderConfig
 from program_guided.registry import build_model
 
-__all__ = ["STATE", "Job", "Moment", "Standing", "Trainable", "launch", "train"]
+__all__ = ["STATE", "Job", "Moment", "Trainable", "Validation", "launch", "train"]
 
 STATE, LOG = "training.safetensors", "log.jsonl"
+INTERRUPTED = "interrupted"
 
 for talker in ("distributed", "rank_zero"):  # no banner of the processes
     logging.getLogger(f"lightning_fabric.utilities.{talker}").setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True)
-class Standing:
+class Validation:
     """Figures of a model on what is held out, in %."""
 
     completion: float
@@ -82,10 +88,10 @@ class Trainable(Protocol):
         target: Target,
         seed: int,
         share: Share,
-        agree: Agree,
+        all_reduce: AllReduce,
     ) -> Learner[Any]: ...
 
-    def standing(self, model: Model) -> Standing:
+    def validate(self, model: Model) -> Validation:
         """On what is held out."""
 
     def identity(self) -> dict[str, Any]:
@@ -112,6 +118,8 @@ class Job:
     start: Path | None = None
     """A checkpoint whose weights are the first ones."""
     resume: bool = False
+    wandb: bool = False
+    """Log to Weights & Biases too."""
     about: Mapping[str, Any] | None = None
     """Provenance of the run: command, commit, machine."""
 
@@ -127,6 +135,8 @@ class Job:
         if not 0 <= self.seed < 2**31:
             raise DataError(f"seed {self.seed}: a seed is from 0 to 2**31 - 1")
         check_device(self.accelerator)
+        if self.wandb and importlib.util.find_spec("wandb") is None:
+            raise DataError("wandb is not installed; install it with: pip install 'program_guided[wandb]'")
         self.task.check(self.target)
         if self.start is not None:
             load_weights(self.build(), self.start)
@@ -163,12 +173,47 @@ class Moment:
 
 def train(job: Job, watch: Callable[[Moment], None] = lambda moment: None) -> None:
     """Train to the end; the checkpoint is in the job's folder. `watch` is called after every iteration of the first
-    process."""
+    process. KeyboardInterrupt if the training was interrupted; its state is then saved."""
     job.check()
     alone = job.processes == 1 or _by_torchrun()
-    problem = launch(partial(_work, job=job, watch=watch if alone else None), job.processes, job.accelerator)
+    first = os.environ.get("RANK", "0") == "0"
+    with held(job.folder) if first else nullcontext():
+        if first:
+            sweep(job.folder)
+        with nullcontext() if alone else _Interrupts(pass_on=True):
+            problem = launch(partial(_work, job=job, watch=watch if alone else None), job.processes, job.accelerator)
+    if problem == INTERRUPTED:
+        raise KeyboardInterrupt
     if problem:
         raise DataError(problem)
+
+
+class _Interrupts:
+    """Notes Ctrl-C and SIGTERM, so that the iteration can be completed and saved; a second one is not waited for."""
+
+    def __init__(self, pass_on: bool = False) -> None:
+        self.asked, self._pass_on = False, pass_on
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> _Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+                    self._before[number] = signal.signal(number, self._note)
+            if multiprocessing.parent_process() is not None:  # the first process passes it on, once
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+        for process in multiprocessing.active_children() if self._pass_on else []:
+            process.terminate()
 
 
 def launch(work: Callable[[Any], Any], processes: int, accelerator: str = "cpu") -> Any:
@@ -192,7 +237,7 @@ def launch(work: Callable[[Any], Any], processes: int, accelerator: str = "cpu")
 def _together(fabric: Any, work: Callable[[Any], Any]) -> Any:
     """Processes end together, and their connections before them: one that is left open can abort a process."""
     if multiprocessing.parent_process() is not None:
-        Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+        threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     result = work(fabric)
     if torch.distributed.is_initialized():
         fabric.barrier()
@@ -245,6 +290,8 @@ class _Run:
         share = (fabric.global_rank, fabric.world_size)
         self.training = job.task.learner(model, job.settings, job.target, job.seed, share, self._mean)
         self.seconds, self.curve = 0.0, list[dict[str, Any]]()
+        self.losses: list[float] = []
+        """Since the last evaluation."""
         self._since = time.perf_counter()
 
     def _mean(self, tensor: Tensor) -> Tensor:
@@ -253,30 +300,37 @@ class _Run:
     def to_the_end(self, watch: Callable[[Moment], None]) -> str | None:
         """Train; say what went wrong, if anything did."""
         training, settings = self.training, self.job.settings
-        log = _Log(self.job.folder, self.step, self.curve) if self.fabric.is_global_zero else None
+        log = _Log(self.job, self.step, self.curve) if self.fabric.is_global_zero else None
         completion = self.curve[-1]["completion"] if self.curve else None
-        losses: list[float] = []
-        while training.done < settings.iterations:
-            loss = training.step()
-            if loss != loss:
-                return (
-                    f"the loss is not a number any more after {self.step:,} steps; {self._kept()}. "
-                    f"A new training with a lower learning rate may help"
-                )
-            losses.append(loss)
-            steps = settings.iterations * settings.stride
-            moment = Moment(self.step, steps, self.samples, self._elapsed(), loss, completion)
-            if self.step % settings.eval_every < settings.stride or training.done == settings.iterations:
-                if log is not None:
-                    moment = self._evaluated(replace(moment, loss=sum(losses) / len(losses)))
-                    completion = moment.completion
-                    self.curve.append(_line(moment))
-                self._save()
-                if log is not None:
-                    log.add(moment)
-                losses = []
-            watch(moment)
+        with _Interrupts() as interrupts:
+            while training.done < settings.iterations:
+                loss = training.step()
+                if loss != loss:
+                    return (
+                        f"the loss is not a number any more after {self.step:,} steps; {self._kept()}. "
+                        f"A new training with a lower learning rate may help"
+                    )
+                self.losses.append(loss)
+                steps = settings.iterations * settings.stride
+                moment = Moment(self.step, steps, self.samples, self._elapsed(), loss, completion)
+                if self.step % settings.eval_every < settings.stride or training.done == settings.iterations:
+                    if log is not None:
+                        moment = self._evaluated(replace(moment, loss=sum(self.losses) / len(self.losses)))
+                        completion = moment.completion
+                        self.curve.append(_line(moment))
+                    self.losses = []
+                    self._save()
+                    if log is not None:
+                        log.add(self.curve[-1])
+                watch(moment)
+                if self._any(interrupts.asked) and training.done < settings.iterations:
+                    self._save()
+                    return INTERRUPTED
         return None
+
+    def _any(self, asked: bool) -> bool:
+        """Whether any process was interrupted."""
+        return bool(self._mean(torch.tensor(float(asked))) > 0) if self.fabric.world_size > 1 else asked
 
     def _kept(self) -> str:
         if (self.job.folder / STATE).is_file():
@@ -295,8 +349,8 @@ class _Run:
         return self.seconds + time.perf_counter() - self._since
 
     def _evaluated(self, moment: Moment) -> Moment:
-        standing = asdict(self.job.task.standing(self.training.average))
-        return replace(moment, seconds=self._elapsed(), evaluated=True, figures=self.training.figures(), **standing)
+        found = asdict(self.job.task.validate(self.training.average))
+        return replace(moment, seconds=self._elapsed(), evaluated=True, figures=self.training.figures(), **found)
 
     def _save(self) -> None:
         """The first process writes the states of all."""
@@ -317,10 +371,14 @@ class _Run:
             "processes": self.fabric.world_size,
             "states": [numbers for _, numbers in states],
             "seconds": self._elapsed(),
+            "losses": self.losses,
             "curve": self.curve,
         }
+        write_tensors(self.job.folder / STATE, tensors, {"numbers": json.dumps(numbers)})
+        self._save_checkpoint()
+
+    def _save_checkpoint(self) -> None:
         job = self.job
-        write_tensors(job.folder / STATE, tensors, {"numbers": json.dumps(numbers)})
         given = (job.folder, job.model, self.training.average, job.reader, job.task.origin())
         save_checkpoint(*given, self._provenance())
 
@@ -366,6 +424,8 @@ class _Run:
         except (KeyError, ValueError, RuntimeError, IndexError, TypeError) as error:
             raise DataError(f"{path}: is damaged, a part of the state is missing or wrong ({error})") from None
         self._since = time.perf_counter()
+        if self.fabric.is_global_zero:
+            self._save_checkpoint()  # killed in its last save, the run may have an older one
 
     def _restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
         training, rank = self.training, self.fabric.global_rank
@@ -379,16 +439,20 @@ class _Run:
             raise ValueError("nothing of the optimizer")
         training.optimizer.load_state_dict(optimizer)
         training.restore(_under(f"{rank}.", tensors), numbers["states"][rank])
-        self.seconds, self.curve = numbers["seconds"], numbers["curve"]
+        self.seconds, self.losses, self.curve = numbers["seconds"], numbers["losses"], numbers["curve"]
 
 
 def _identity(job: Job) -> dict[str, Any]:
     """All that must be the same when a training is resumed, as JSON reads it back."""
     origin = job.task.origin()
-    task = {"task": f"{origin.name} {origin.version}", **job.task.identity()}
-    model = {"model": job.model, **asdict(job.config), **job.reader.as_dict()}
-    identity = {**model, **asdict(job.settings), **task, "target": job.target, "seed": job.seed}
-    return json.loads(json.dumps(identity))
+    parts = {
+        "task": {"name": origin.name, "version": origin.version, **job.task.identity()},
+        "model": {"name": job.model, **asdict(job.config)},
+        "reader": job.reader.as_dict(),
+        "training": {"target": job.target, "seed": job.seed, **asdict(job.settings)},
+    }
+    flat = {f"{part} {name}": value for part, values in parts.items() for name, value in values.items()}
+    return json.loads(json.dumps(flat))
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -402,22 +466,47 @@ def _line(moment: Moment) -> dict[str, Any]:
 
 
 class _Log:
-    """JSON lines and TensorBoard; what lies behind the state that is resumed is taken back."""
+    """JSON lines, TensorBoard and Weights & Biases; what lies behind the state that is resumed is taken back."""
 
-    def __init__(self, folder: Path, done: int, curve: list[dict[str, Any]]) -> None:
+    def __init__(self, job: Job, done: int, curve: list[dict[str, Any]]) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self.path = folder / LOG
+        self.path = job.folder / LOG
         write_atomically(self.path, "".join(json.dumps(line) + "\n" for line in curve).encode("utf-8"))
-        self.board = SummaryWriter(str(folder), purge_step=done or None)
+        self.board = SummaryWriter(str(job.folder), purge_step=curve[-1]["step"] if curve else None)
+        self.wandb = _wandb_run(job) if job.wandb else None
+        if curve:  # purged with what lies behind it, and perhaps never written
+            self._draw(curve[-1])
 
-    def add(self, moment: Moment) -> None:
+    def add(self, line: Mapping[str, Any]) -> None:
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(_line(moment)) + "\n")
-        scalars = {"loss": moment.loss, "completion": moment.completion, **moment.figures}
-        scalars["samples a second"] = moment.samples / moment.seconds
-        scalars |= {f"routines/{name}": share for name, share in moment.routines.items()}
-        scalars |= {f"tokens/up to {tokens}": share for tokens, share in moment.lengths.items()}
+            file.write(json.dumps(line) + "\n")
+        self._draw(line)
+
+    def _draw(self, line: Mapping[str, Any]) -> None:
+        scalars = {"loss": line["loss"], "completion": line["completion"], **line["figures"]}
+        scalars["samples a second"] = line["samples"] / line["seconds"]
+        scalars |= {f"routines/{name}": share for name, share in line["routines"].items()}
+        scalars |= {f"tokens/up to {tokens}": share for tokens, share in line["lengths"].items()}
         for name, number in scalars.items():
-            self.board.add_scalar(name, number, moment.step)
+            self.board.add_scalar(name, number, line["step"])
         self.board.flush()
+        if self.wandb is not None:
+            self.wandb.log(scalars, step=line["step"])
+
+
+def _wandb_run(job: Job) -> Any:
+    """The run at Weights & Biases; a resumed one is the same run."""
+    import wandb
+
+    path = job.folder / "wandb-run.txt"
+    if not path.is_file():
+        write_atomically(path, wandb.util.generate_id().encode("ascii"))
+    return wandb.init(
+        project="program_guided",
+        id=path.read_text("ascii"),
+        name=job.folder.name,
+        dir=str(job.folder),
+        resume="allow",
+        config=_identity(job),
+    )

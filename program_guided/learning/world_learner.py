@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from program_guided.learning.execution import WorldExecution
-from program_guided.learning.learner import Agree, Learner, Share, alone
+from program_guided.learning.learner import AllReduce, Learner, Share, alone
 from program_guided.learning.settings import WorldSettings
 from program_guided.learning.worlds import Outcome, Worlds
 from program_guided.models.model import Model
@@ -32,16 +32,16 @@ class WorldLearner(Learner[AnyWorldSettings]):
         settings: AnyWorldSettings,
         seed: int,
         share: Share = (0, 1),
-        agree: Agree = alone,
+        all_reduce: AllReduce = alone,
     ) -> None:
-        super().__init__(model, settings, seed, share, agree)
+        super().__init__(model, settings, seed, share, all_reduce)
         self.worlds = worlds
         worlds.seed(self.own_seed)
         worlds.reset()
         self._numpy = np.random.default_rng(self.own_seed)
-        self.execution = WorldExecution(model, worlds, shifts=self.chance)
+        self.execution = WorldExecution(model, worlds, shifts=self.generator)
 
-    def walk(self, actions: NDArray[np.int64], rows: Tensor) -> None:
+    def step_worlds(self, actions: NDArray[np.int64], rows: Tensor) -> None:
         """Keep the new results and step the worlds; those that are over begin again."""
         self.execution.keep(rows)
         over = self.worlds.outcome != Outcome.RUNNING

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 __all__ = [
     "Conditions",
     "Hindsight",
+    "Observable",
     "Only",
     "Outcome",
     "ProgramRows",
-    "Seen",
+    "WorldObservation",
     "Worlds",
     "pointed_rows",
     "routines_left",
@@ -45,7 +46,7 @@ class Outcome(IntEnum):
 
 
 @dataclass(frozen=True)
-class Seen:
+class WorldObservation:
     """An observation of some worlds, as arrays."""
 
     specification: dict[str, NDArray[Any]]
@@ -108,22 +109,13 @@ class Conditions(Protocol):
         does not follow"""
 
 
-class Worlds(Protocol):
-    """`count` worlds, each running a program."""
+class Observable(Protocol):
+    """`count` worlds, each running a program, as an agent sees them."""
 
     count: int
     max_routines: int
-    time_limit: int
-    answers: tuple[int, int]
-    """The actions that answer a condition: (true, false)."""
     ended: NDArray[Any]
     """The routine that ended in the last step of each world, or -1."""
-
-    @property
-    def programs(self) -> ProgramRows: ...
-    @property
-    def program(self) -> NDArray[Any]:
-        """(worlds,) which program each world runs."""
 
     @property
     def routine(self) -> NDArray[Any]:
@@ -139,13 +131,36 @@ class Worlds(Protocol):
     def outcome(self) -> NDArray[Any]:
         """An `Outcome` for each world."""
 
+    def observe(self, only: Only = slice(None)) -> WorldObservation: ...
+
+
+class Worlds(Observable, Protocol):
+    """Worlds that can be stepped and asked."""
+
+    time_limit: int
+
+    @property
+    def answers(self) -> tuple[int, int] | None:
+        """The actions that answer a condition: (true, false); None if there are no conditions."""
+
+    @property
+    def programs(self) -> ProgramRows: ...
+    @property
+    def program(self) -> NDArray[Any]:
+        """(worlds,) which program each world runs."""
+
     def operation_names(self) -> tuple[str, ...]: ...
-    def observe(self, only: Only = slice(None)) -> Seen: ...
+    def outcome_name(self, code: int) -> str:
+        """An `Outcome` as a person reads it; a task may have ways to fail of its own."""
+
     def seed(self, seed: int) -> None: ...
     def offer(self, programs: NDArray[np.int32]) -> None:
         """Draw the coming episodes from these programs only."""
 
     def reset(self, where: NDArray[np.bool_] | None = None) -> None: ...
+    def place(self, i: int, program: int, variant: int = 0) -> None:
+        """Begin a program in one of its worlds."""
+
     def step(self, actions: NDArray[np.int64]) -> None:
         """One time step of the worlds that still run; the others stand still."""
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor, nn
 
+from program_guided.compiled import kernel
 from program_guided.models.simd import LANES, add, load, maximum, mul, store, sub
 
 __all__ = ["Projected", "RowAttention", "TableAttention", "Watch"]
@@ -147,7 +147,7 @@ NO_ITEM = np.uint16(65535)
 """-1 as an unsigned number; unsigned indices are faster, since they cannot count from the end."""
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@kernel(inner=True, fastmath=True, error_model="numpy")
 def _exponentials(values, powers, bits):  # type: ignore[no-untyped-def]
     """Exponentials of values that are not positive, in place: 2**whole by the bits of a float, 2**rest by its series.
     This form is compiled to vector instructions; a call of exp is not. `bits` is a view of `powers`."""
@@ -168,7 +168,7 @@ def _exponentials(values, powers, bits):  # type: ignore[no-untyped-def]
         values[n] *= powers[n]
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def _forward(scores, index, null_key, weights, shares, counts):  # type: ignore[no-untyped-def]
     heads, batch, rows = scores.shape
     items, parts = index.shape[1], index.shape[2]
@@ -225,7 +225,7 @@ def _forward(scores, index, null_key, weights, shares, counts):  # type: ignore[
                     weights[b, present[i], first + h] = weight[i, h]
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def _backward(weights, index, null_key, grad_shares, grad_count, grad_scores):  # type: ignore[no-untyped-def]
     batch, items, heads = weights.shape
     rows, parts = grad_shares.shape[2], index.shape[2]
@@ -269,7 +269,7 @@ def _backward(weights, index, null_key, grad_shares, grad_count, grad_scores):  
                     grad_scores[first + h, b, row] = grad_score[row, h]
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(inner=True, error_model="numpy")
 def _without_best(weight, index, null_key, grad_count, grad_score):  # type: ignore[no-untyped-def]
     """Correct the gradient of the count: it does not depend on the best item's own score, nor on that of the null key,
     which is constant."""

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-__all__ = ["ModelConfig", "PaperConfig", "PlusConfig"]
+from program_guided.errors import DataError
 
+__all__ = ["VALUE", "ModelConfig", "PaperConfig", "PlusConfig"]
+
+VALUE = "Value"
+"""The result type of a state's value, for learning from reward."""
+MAX_BLOCKS, MAX_WIDTH = 8, 8192
 COMMON_WIDTH = 128
 """Approximate width d of a model if no width of words is given."""
 
@@ -28,6 +33,15 @@ class ModelConfig:
     """The structure guidance P^t; without, every routine attends to every other."""
     semantics: bool = True
     """The semantic guidance P^s."""
+
+    def check(self) -> None:
+        """One clear error for a configuration that cannot be."""
+        if not 1 <= self.blocks <= MAX_BLOCKS:
+            raise DataError(f"blocks {self.blocks}: it is from 1 to {MAX_BLOCKS}")
+        for name in ("word_width", "heads", "hidden"):
+            value = getattr(self, name)
+            if value is not None and not 1 <= value <= MAX_WIDTH:
+                raise DataError(f"{name.replace('_', '-')} {value}: it is from 1 to {MAX_WIDTH}")
 
     def word_width_of(self, words: int) -> int:
         """Width of a word, for routines of `words` words."""

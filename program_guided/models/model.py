@@ -21,12 +21,10 @@ import torch
 from torch import Tensor, nn
 
 from program_guided.models.attention import Watch
+from program_guided.models.config import VALUE
 from program_guided.models.semantics import mlp, sinusoids
 
-__all__ = ["VALUE", "Model", "Sizes", "Step"]
-
-VALUE = "Value"
-"""The result type of a state's value, for learning from reward."""
+__all__ = ["Model", "Sizes", "Step", "take"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +56,8 @@ class Sizes:
         """Read a record of `as_dict`; KeyError, TypeError or ValueError if it is not one."""
         results = tuple((str(name), None if size is None else int(size)) for name, size in record["results"])
         numbers = {name: int(record[name]) for name in ("words", "operation_words", "inputs")}
+        if not (1 <= numbers["operation_words"] <= numbers["words"] <= 256 and 0 <= numbers["inputs"] <= 256):
+            raise ValueError(numbers)
         return cls(
             tuple(map(str, record["vocabulary"])), **numbers, sequential=bool(record["sequential"]), results=results
         )
@@ -68,7 +68,7 @@ class Step:
     """The input of a model: a batch of programs, one step of each."""
 
     specification: Any
-    """The specifications as encoded by the reader (`Reader.look`)."""
+    """The specifications as encoded by the reader (`Reader.encode`)."""
     words: Tensor
     """(batch, routines, L) numbers of words, 0 for none."""
     results: Tensor

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 
 from program_guided.models.attention import RowAttention, Watch
-from program_guided.models.config import PlusConfig
+from program_guided.models.config import VALUE, PlusConfig
 from program_guided.models.executor import Executor
-from program_guided.models.model import VALUE, Sizes, Step, take
+from program_guided.models.model import Sizes, Step, take
 from program_guided.models.readers.config import ReaderConfig
 from program_guided.models.semantics import Semantics, mlp
 

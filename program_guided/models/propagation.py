@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from program_guided.compiled import kernel
 from program_guided.models.simd import LANES, load, maximum, store, sub
 
 __all__ = ["NEIGHBOURS", "OUTSIDE", "spread", "spread_plain"]
@@ -33,7 +33,7 @@ OUTSIDE = -30.0
 UNREACHABLE = -1e30
 
 
-@njit(cache=True, fastmath={"nnan", "nsz"})
+@kernel(fastmath={"nnan", "nsz"})
 def _forward(kinds, agent, goal_kind, goal_row, goal_column, cost, values, out):  # type: ignore[no-untyped-def]
     """Sweep over the map, from each of its corners in turn, until nothing changes."""
     batch, side, heads = goal_row.shape
@@ -76,7 +76,9 @@ def _forward(kinds, agent, goal_kind, goal_row, goal_column, cost, values, out):
                         gain = maximum(gain, sub(through, now))
                         store(value, place, maximum(now, through))
                 store(gained, 0, gain)
-                changed = gained.max() > 0
+                changed = False
+                for h in range(LANES):
+                    changed = changed or gained[0, h] > 0
                 turn += 1
             for place in range(wide * wide):
                 for h in range(count):
@@ -87,7 +89,7 @@ def _forward(kinds, agent, goal_kind, goal_row, goal_column, cost, values, out):
                 out[b, k, h] = max(values[b, place, h], np.float32(OUTSIDE))
 
 
-@njit(cache=True)
+@kernel
 def _backward(kinds, agent, values, goals, gradient, grad_kind, grad_row, grad_column, grad_cost):  # type: ignore[no-untyped-def]
     """Follow the best path from each cell that was read, to the cell whose value is its own score."""
     goal_kind, goal_row, goal_column = goals

@@ -111,8 +111,8 @@ class Grid(ReaderConfig):
         return table if self.names and table.any() else None
 
     def collate(self, specifications: Many[Mapping[str, ArrayLike]]) -> Arrays:
-        maps = np.zeros((len(specifications), self.side, self.side), np.int8)
-        agents = np.zeros((len(specifications), 2), np.int8)
+        maps = np.zeros((len(specifications), self.side, self.side), np.int16 if self.kind_count > 128 else np.int8)
+        agents = np.zeros((len(specifications), 2), np.int8 if self.side <= 128 else np.int16)
         inventories = np.zeros((len(specifications), self.item_count), np.int16)
         for row, specification in enumerate(specifications):
             cells = _array(specification, "map", 2)
@@ -123,9 +123,15 @@ class Grid(ReaderConfig):
                     f"map: kinds of cells are from 1 to {self.kind_count - 1}, here {cells.min()} to {cells.max()}"
                 )
             maps[row, : len(cells), : len(cells)] = cells
-            agents[row] = _array(specification, "agent", 1)
+            agent = _array(specification, "agent", 1)
+            if agent.shape != (2,) or not ((agent >= 0) & (agent < len(cells))).all():
+                raise DataError(f"agent: {agent.tolist()}; expected (row, column), each from 0 to {len(cells) - 1}")
+            agents[row] = agent
             if self.item_count:
-                inventories[row] = _array(specification, "inventory", 1)
+                carried = _array(specification, "inventory", 1)
+                if carried.shape != (self.item_count,):
+                    raise DataError(f"inventory: its shape is {carried.shape}; expected ({self.item_count},)")
+                inventories[row] = carried
         return {"map": maps, "agent": agents, "inventory": inventories}
 
     def build(self, sizes: Sizes, width: int, heads: int, blocks: int, hidden: int) -> Reader:
@@ -165,7 +171,7 @@ class Objects(ReaderConfig):
             for name, width in widths.items():
                 if count and each[name].shape != (count, width):
                     raise DataError(f"{name}: its shape is {each[name].shape}; expected ({count}, {width})")
-                arrays[name][row, :count] = each[name].reshape(count, width)
+                arrays[name][row, :count] = _finite(each[name], name).reshape(count, width)
         return arrays
 
     def build(self, sizes: Sizes, width: int, heads: int, blocks: int, hidden: int) -> Reader:
@@ -189,22 +195,31 @@ class Sequence(ReaderConfig):
     features: int = 0
     """Length of an item's vector, if items are vectors."""
 
+    def __post_init__(self) -> None:
+        if (self.values > 0) == (self.features > 0):
+            raise DataError("readers.Sequence: give either values (items are integers) or features (items are vectors)")
+
     def collate(self, specifications: Many[Mapping[str, ArrayLike]]) -> Arrays:
         width = self.values or self.features
-        longest = max([1, *(len(np.asarray(each["items"])) for each in specifications)])
+        given = [_array(each, "items", 1 if self.values else 2) for each in specifications]
+        longest = max([1, *map(len, given)])
         if longest > MAX_PARTS:
             raise DataError(f"items: {longest} of them; at most {MAX_PARTS} can be distinguished")
         features = np.zeros((len(specifications), longest, width), np.float32)
         positions = np.zeros((len(specifications), longest, 1), np.float32)
         exists = np.zeros((len(specifications), longest), np.bool_)
-        for row, specification in enumerate(specifications):
-            items = _array(specification, "items", 1 if self.values else 2)
+        for row, items in enumerate(given):
             count = len(items)
             exists[row, :count] = True
             positions[row, :count, 0] = np.arange(count) / 8
             if self.values and count and not (items.min() >= 0 and items.max() < self.values):
                 raise DataError(f"items: values are from 0 to {self.values - 1}, here {items.min()} to {items.max()}")
-            features[row, :count] = np.eye(self.values, dtype=np.float32)[items.astype(int)] if self.values else items
+            if self.values and (items != items.astype(int)).any():
+                raise DataError("items: expected integers; for vectors give readers.Sequence(features=...)")
+            if not self.values and count and items.shape != (count, width):
+                raise DataError(f"items: their shape is {items.shape}; expected ({count}, {width})")
+            one_hot = np.eye(self.values, dtype=np.float32)
+            features[row, :count] = one_hot[items.astype(int)] if self.values else _finite(items, "items")[:, :width]
         return {"features": features, "positions": positions, "exists": exists}
 
     def as_objects(self) -> Objects:
@@ -238,13 +253,23 @@ class Custom(ReaderConfig):
         return {"custom": getattr(self.make, "__qualname__", type(self.make).__name__)}
 
 
+def _finite(values: NDArray[Any], name: str) -> NDArray[Any]:
+    if not np.isfinite(values).all():
+        raise DataError(f"{name}: holds values that are not finite numbers")
+    return values
+
+
 def _array(specification: Mapping[str, ArrayLike], name: str, dimensions: int) -> NDArray[Any]:
     try:
         found = np.asarray(specification[name])
     except KeyError:
         raise DataError(f"encode gives no '{name}'; it gives {', '.join(specification) or 'nothing'}") from None
     if found.size == 0:
-        return found.reshape((0,) * dimensions)
+        return np.zeros((0,) * dimensions)
     if found.ndim != dimensions:
-        raise DataError(f"{name}: its shape is {found.shape}; expected {dimensions} axes")
+        raise DataError(
+            f"{name}: its shape is {found.shape}; expected {dimensions} {'axis' if dimensions == 1 else 'axes'}"
+        )
+    if found.dtype.kind not in "biuf":
+        raise DataError(f"{name}: its elements are of type {found.dtype}; expected numbers")
     return found

@@ -149,7 +149,7 @@ class GridAttention(nn.Module):
         given = (width, attention.heads, attention.null_key, attention.count_feature)
         self.attend = nn.ModuleList(TableAttention(*given) for _ in range(attention.blocks))
 
-    def look(self, arrays: Mapping[str, Tensor]) -> Maps:
+    def encode(self, arrays: Mapping[str, Tensor]) -> Maps:
         return Maps.read(arrays)
 
     def prepare(
@@ -261,7 +261,7 @@ class GridReader(nn.Module):
             self.mean = nn.Linear(width, 2 * heads + self.plans)
             nn.init.normal_(self.mean.bias, std=2.0)  # some heads start with scores of what is named, some without
 
-    def look(self, arrays: Mapping[str, Tensor]) -> Maps:
+    def encode(self, arrays: Mapping[str, Tensor]) -> Maps:
         return Maps.read(arrays)
 
     def prepare(

@@ -22,7 +22,7 @@ from program_guided.models.semantics import mlp, sinusoids
 
 __all__ = ["ObjectAttention", "ObjectReader", "Scene"]
 
-MEANT = 0.5
+THRESHOLD = 0.5
 """Probability from which an object counts as found."""
 NULL_WEIGHT = 0.1
 """Weight of a null object in the mean of the objects that a head picks."""
@@ -228,7 +228,7 @@ class ObjectAttention(nn.Module):
         """Compute the ranges of features and positions in some specifications."""
         self.ranges.fit(arrays)
 
-    def look(self, arrays: Mapping[str, Tensor]) -> Scene:
+    def encode(self, arrays: Mapping[str, Tensor]) -> Scene:
         objects = self.objects(self.ranges(arrays))
         return Scene(objects + self.code[: objects.shape[1]], arrays["exists"], _one_to_one(objects))
 
@@ -374,7 +374,7 @@ class ObjectReader(nn.Module):
         vocabulary): `color` by `red`, `blue` and so on."""
         self.gate.weight[together[:, : self.concepts]] += LINK
 
-    def look(self, arrays: Mapping[str, Tensor]) -> Scene:
+    def encode(self, arrays: Mapping[str, Tensor]) -> Scene:
         arrays = self.ranges(arrays)
         objects = self.objects(arrays)
         one, other = self.both(objects).chunk(2, dim=2)
@@ -524,7 +524,7 @@ class ObjectReader(nn.Module):
         respects = (weights @ view.gates).transpose(2, 3)
         agreement = (means[:, :, 0] * means[:, :, 1])[:, :, None] @ respects
         disagreement = (squares[:, :, 2] - means[:, :, 2].square())[:, :, None] @ respects
-        both = ((one.sum(dim=2) > MEANT) & (other.sum(dim=2) > MEANT))[..., None]
+        both = ((one.sum(dim=2) > THRESHOLD) & (other.sum(dim=2) > THRESHOLD))[..., None]
         ordered = found.new_zeros(batch, rows, 0)
         if scene.where is not None:
             where = _split(scene.places.times(parts, scene.where).view(batch, rows, -1), 3)

@@ -1,7 +1,7 @@
 """The protocol of a reader: the network through which a model reads a specification.
 
-A reader is an `nn.Module`. It encodes a batch of specifications once (`look`); in every step it answers the queries of
-the pointed routines, whose words and parent results it is given. Axes: `batch` programs, `rows` pointed routines of
+A reader is an `nn.Module`. It encodes a batch of specifications once (`encode`); in every step it answers the queries
+of the pointed routines, whose words and parent results it is given. Axes: `batch` programs, `rows` pointed routines of
 each, `parents` of each row, `words` L, `width` d, `parts` of a specification (objects, items, cells).
 """
 
@@ -26,12 +26,18 @@ class Specification(Protocol):
 
 
 class Reader(Protocol):
-    """The methods that a model calls."""
+    """The methods that a model calls.
+
+    A reader whose parts can be pointed at (`Objects`) has an array `exists` (specifications, parts) among those that it
+    encodes, and `feature_dropout` drops numbers of the array `features`. Optional methods, called if they are there:
+    `fit(arrays)` before a training, with specifications of train. Optional attribute: `named_words`, numbers of words
+    that are represented by what they name alone.
+    """
 
     independent: bool
     """True if each part is pointed at independently (a set); False if all share one distribution, as in the paper."""
 
-    def look(self, arrays: Mapping[str, Tensor]) -> Any:
+    def encode(self, arrays: Mapping[str, Tensor]) -> Any:
         """Encode a batch of specifications as a `Specification`; program i is about specification i until `about`."""
 
     def prepare(
