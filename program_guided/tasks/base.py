@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from program_guided.errors import DataError
@@ -25,11 +26,15 @@ from program_guided.registry import load_task
 
 if TYPE_CHECKING:
     from program_guided.learning.checkpoint import Checkpoint, Origin
-    from program_guided.learning.learner import Agree, Learner, Share
-    from program_guided.learning.trainer import Standing
+    from program_guided.learning.learner import AllReduce, Learner, Share
+    from program_guided.learning.trainer import Validation
     from program_guided.models.model import Model, Sizes
 
 __all__ = ["TaskBase"]
+
+METHODS = (FunctionType, property, cached_property)
+REPLACEABLE = ("best", "check_data", "identity", "learner", "prepare", "programs", "recipe", "show", "validate")
+"""Methods that a task may replace, besides those that it has to write."""
 
 
 @dataclass(eq=False)
@@ -52,6 +57,18 @@ class TaskBase(ABC):
     """Options that only training has."""
     commands: ClassVar[Mapping[str, str]] = {}
     """Commands of this task: name -> module:Class of a dataclass of options with a method `run(task, ...)`."""
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """One clear error where a task hides a method that every task has."""
+        super().__init_subclass__(**given)
+        if cls.__module__.startswith("program_guided."):
+            return
+        ours = [vars(base) for base in cls.__mro__ if base.__module__.startswith("program_guided.")]
+        for name in vars(cls):
+            hidden = [base[name] for base in ours if name in base and isinstance(base[name], METHODS)]
+            is_open = name.startswith("__") or name in REPLACEABLE
+            if hidden and not is_open and not any(getattr(each, "__isabstractmethod__", False) for each in hidden):
+                raise DataError(f"{cls.__name__}.{name}: every task has a {name!r} of its own; give yours another name")
 
     @property
     @abstractmethod
@@ -78,12 +95,18 @@ class TaskBase(ABC):
 
     @abstractmethod
     def learner(
-        self, model: Model, settings: Any, target: Target, seed: int, share: Share = (0, 1), agree: Agree | None = None
+        self,
+        model: Model,
+        settings: Any,
+        target: Target,
+        seed: int,
+        share: Share = (0, 1),
+        all_reduce: AllReduce | None = None,
     ) -> Learner[Any]:
         """Who learns."""
 
     @abstractmethod
-    def standing(self, model: Model) -> Standing:
+    def validate(self, model: Model) -> Validation:
         """Figures of a model on what is held out."""
 
     @abstractmethod
@@ -115,7 +138,11 @@ class TaskBase(ABC):
             example = "reader = readers.Objects(features=15)"
             raise DataError(f"{type(self).__name__}: has no reader; give one, as in: {example}")
         reader = type(self).reader
-        return reader if isinstance(reader, ReaderConfig) else Custom(reader)
+        if isinstance(reader, ReaderConfig):
+            return reader
+        if not callable(reader):
+            raise DataError(f"{type(self).__name__}: reader is {reader!r}; give one of program_guided.readers")
+        return Custom(reader)
 
     def parse(self, text: str, source: str = "<program>") -> Program:
         """The program that a text says."""
@@ -156,7 +183,12 @@ class TaskBase(ABC):
         from program_guided.learning.checkpoint import Origin
 
         answers = {name: list(kind.values) for name, kind in self.results.items() if isinstance(kind, Answer)}
-        return Origin(self.task_name, self.version, self.given or self.task_name, answers)
+        return Origin(self.task_name, self.version, self.given or self.task_name, answers, self.options())
+
+    def options(self) -> dict[str, Any]:
+        """Options that belong to the task itself: neither to training nor, being paths, to a machine."""
+        kept = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in self.training_options}
+        return {name: value for name, value in kept.items() if isinstance(value, bool | int | float | str)}
 
     def restored(self, checkpoint: Checkpoint) -> TaskBase:
         """The task as a checkpoint knows it: with its words and answers, whatever the data at hand are."""

@@ -1,6 +1,10 @@
 """`proto evaluate`, `run` and `dataset stats` for any task; a task may bring commands of its own.
 
-A command is a dataclass of options with a method `run(task, ...)` that returns the exit code.
+A command is a dataclass of options whose method `run` returns the exit code:
+
+    evaluate: run(task, agents)                        agents: checkpoints, or agents of the task by name
+    run:      run(task, path, program, agent)          the program as a syntax tree, and the file that it was read from
+    stats:    run(task)
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from program_guided.language.printer import count_tokens, print_program
 from program_guided.output import Flag, OptionalPath, counted, print_json, print_table, progress_bars, report
 
 if TYPE_CHECKING:
+    from program_guided.language.syntax import Program
     from program_guided.tasks.task import Task
     from program_guided.tasks.world_task import WorldTask
 
@@ -32,7 +37,6 @@ __all__ = [
     "training_of",
 ]
 
-BUILT_IN = ("oracle", "planner", "random")
 KEPT = (
     "command",
     "commit",
@@ -103,7 +107,7 @@ class EvaluateStatic:
     save: OptionalPath = None
     """Write the figures to this file too."""
 
-    def run(self, task: Task, agents: Sequence[str], given: str | None) -> int:
+    def run(self, task: Task, agents: Sequence[str]) -> int:
         if self.save is not None:
             check_writable(self.save)
         _check_splits(task, self.split)
@@ -112,20 +116,20 @@ class EvaluateStatic:
             for name in agents:
                 found, training = dict[str, Any](), dict[str, Any]()
                 for split in self.split:
-                    bar = progress.add_task(f"{name} on {split}")
-                    found[split], training = self._measured(task, name, split, given, progress, bar)
+                    bar = progress.add_task(f"{name} on {split}", total=None)
+                    found[split], training = self._measured(task, name, split, progress, bar)
                 figures["agents"][name] = {"training": training, "splits": found}
         figures["means"] = means_of(figures["agents"], "accuracy")
         report(figures, self.save, self.json, self._print)
         return 0
 
     def _measured(
-        self, task: Task, name: str, split: str, given: str | None, progress: Any, bar: Any
+        self, task: Task, name: str, split: str, progress: Any, bar: Any
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         from program_guided.learning.evaluation import measure
         from program_guided.tasks.executor import load_executor
 
-        executor = load_executor(name, given)
+        executor = load_executor(name, task)
         source = executor.task.source(split)
         progress.update(bar, total=len(source))
         names = [each.name for each in task.domain.operations]
@@ -170,22 +174,21 @@ class RunStatic:
     json: Flag = False
     """Print the execution as JSON."""
 
-    def run(self, task: Task, program: Path, text: Any, agent: str, given: str | None) -> int:
+    def run(self, task: Task, path: Path, program: Program, agent: str) -> int:
         """1 if the answer is known to be wrong."""
         from program_guided.tasks.executor import load_executor
-        from program_guided.tasks.static import task_texts
+        from program_guided.tasks.static import compiled_examples
 
         _check_splits(task, [self.split])
-        executor = load_executor(agent, given)
-        texts = task_texts(task, self.split)
+        executor = load_executor(agent, task)
+        texts = compiled_examples(task, self.split)
         if not 0 <= self.example < len(texts.own):
             raise DataError(f"example {self.example}: {self.split} has {len(texts.own)}, from 0")
         specification = texts.specifications[texts.own[self.example]]
-        execution = executor.run(text, specification)
-        last = execution.findings[-1]
+        execution = executor.run(program, specification)
         if self.json:
-            print_json({"program": str(program), "example": self.example, **execution.as_dict()})
-            return int(last.right is False)
+            print_json({"program": str(path), "example": self.example, **execution.as_dict()})
+            return int(execution.right is False)
         print(f"{task.task_name}, example {self.example} of {self.split}: {_short(task.show(specification))}")
         verdicts = {True: "right", False: "wrong", None: "not known"}
         rows = [
@@ -193,8 +196,8 @@ class RunStatic:
             for each in execution.findings
         ]
         print_table("", ("routine", "executor", "oracle", ""), rows)
-        print(f"answer: {last.result}")
-        return int(last.right is False)
+        print(f"answer: {execution.findings[-1].result}; the oracle's: {execution.truth} ({verdicts[execution.right]})")
+        return int(execution.right is False)
 
 
 def _short(text: str, most: int = 400) -> str:
@@ -217,9 +220,11 @@ class StatsStatic:
 
 
 def _describe(task: Task, split: str) -> dict[str, Any]:
-    from program_guided.tasks.static import task_texts
+    from program_guided.tasks.static import compiled_examples
 
-    texts = task_texts(task, split)
+    texts = compiled_examples(task, split)
+    if not texts.tables:
+        raise DataError(f"{task.task_name}: there are no examples of {split}")
     operations = Counter(call.operation for table in texts.tables for call in table.calls)
     answers: Counter[str] = Counter()
     for table, own in zip(texts.tables, texts.own, strict=True):
@@ -289,7 +294,7 @@ class EvaluateWorld:
     save: OptionalPath = None
     """Write the figures to this file too."""
 
-    def run(self, task: WorldTask, agents: Sequence[str], given: str | None) -> int:
+    def run(self, task: WorldTask, agents: Sequence[str]) -> int:
         from program_guided.tasks.learners import evaluate_entries
 
         if self.save is not None:
@@ -300,13 +305,14 @@ class EvaluateWorld:
         acting = {"repetition_penalty": self.repetition_penalty, "sample": self.sample, "seed": self.seed}
         figures: dict[str, Any] = {"task": task.task_name, **acting, "variants": self.variants, "agents": {}}
         with progress_bars() as progress:
-            bar = progress.add_task("programs", total=len(agents) * len(self.split))
             for name in agents:
                 found, training = dict[str, Any](), dict[str, Any]()
                 for split in self.split:
-                    agent, training = world_agent(task, name, given, **acting)
-                    found[split] = evaluate_entries(task, agent, task.entries(split), self.variants)
-                    progress.update(bar, advance=1)
+                    agent, training = world_agent(task, name, **acting)
+                    entries = task.entries(split)
+                    show = progress.bar(f"{name} on {split}", len(entries) * self.variants)
+                    found[split] = evaluate_entries(task, agent, entries, self.variants, show)
+                    show(len(entries) * self.variants)
                 figures["agents"][name] = {"training": training, "splits": found}
         figures["means"] = means_of(figures["agents"], "completion")
         report(figures, self.save, self.json, self._print)
@@ -365,7 +371,7 @@ def print_breakdown(name: str, split: str, found: Mapping[str, Any]) -> None:
     print_table("", ("tokens", "programs", "finished %"), lengths)
 
 
-def world_agent(task: Any, name: str, given: str | None, **acting: Any) -> tuple[Any, dict[str, Any]]:
+def world_agent(task: Any, name: str, **acting: Any) -> tuple[Any, dict[str, Any]]:
     """The planner, chance, or the executor of a checkpoint, and what that says of its training."""
     from program_guided.learning.agents import OracleAgent, RandomAgent
 
@@ -380,7 +386,7 @@ def world_agent(task: Any, name: str, given: str | None, **acting: Any) -> tuple
     from program_guided.tasks.executor import load_executor
 
     torch.set_num_threads(1)  # steps are small: threads gain nothing, and wait for each other where cores are busy
-    executor = load_executor(name, given, **acting)
+    executor = load_executor(name, task, **acting)
     return executor.agent, training_of(executor.checkpoint, executor.agent.model)
 
 
@@ -389,23 +395,23 @@ class RunWorld:
     """Execute a program in a world, step by step."""
 
     seed: int = 0
-    """Seed of the world."""
+    """Seed of the world; left out, the one that the program names (# seed: 9), or 0."""
     json: Flag = False
     """Print the execution as JSON."""
 
-    def run(self, task: WorldTask, program: Path, text: Any, agent: str, given: str | None) -> int:
+    def run(self, task: WorldTask, path: Path, program: Program, agent: str) -> int:
         """1 if the program was not finished."""
         from program_guided.tasks.executor import WorldExecutor
 
-        acting, _ = world_agent(task, agent, given)
-        run = WorldExecutor(task, acting).run(text, self.seed)
+        acting, _ = world_agent(task, agent)
+        run = WorldExecutor(task, acting).run(program, self.seed)
         if self.json:
-            print_json({"program": str(program), "seed": self.seed, **run.as_dict()})
+            print_json({"program": str(path), "seed": self.seed, **run.as_dict()})
         else:
             rows = [[str(step.time), step.routine, step.action] for step in run.steps]
             print_table("", ("step", "routine", "action"), rows)
             print(_short(task.show(run.world)))
-            print(f"{agent}: {run.outcome} after {counted(len(run.steps), 'step')}")
+            print(f"{agent}: {run.outcome} after {counted(len(run.steps), 'step')} (seed {self.seed})")
         return int(run.outcome != "finished")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,41 +13,52 @@ from program_guided.language.table import compile_program
 from program_guided.learning.a2c import A2C
 from program_guided.learning.agents import Agent, Runs, completion_by_length, run_programs
 from program_guided.learning.imitation import Imitation
-from program_guided.learning.learner import Agree, Learner, Share
+from program_guided.learning.learner import AllReduce, Learner, Share
 from program_guided.learning.ppo import PPO
 from program_guided.learning.settings import A2CSettings, ImitationSettings, PPOSettings, Settings, Target
-from program_guided.learning.worlds import Worlds
+from program_guided.learning.worlds import Outcome, Worlds
 from program_guided.models.model import Model
 
 if TYPE_CHECKING:
     from program_guided.tasks.world_task import BatchWorldTask
 
-__all__ = ["evaluate_entries", "figures_of", "world_learner"]
+__all__ = ["ended_to", "evaluate_entries", "figures_of", "world_learner"]
 
 LEARNERS: Mapping[type[Settings], type[Any]] = {ImitationSettings: Imitation, PPOSettings: PPO, A2CSettings: A2C}
 
 
 def world_learner(
-    model: Model, worlds: Worlds, settings: Any, target: Target, seed: int, share: Share, agree: Agree
+    model: Model, worlds: Worlds, settings: Any, target: Target, seed: int, share: Share, all_reduce: AllReduce
 ) -> Learner[Any]:
     """The learner of some settings."""
     more = {"each_routine": True} if target == "progress" else {}
-    learner: Learner[Any] = LEARNERS[type(settings)](model, worlds, settings, seed, share, agree, **more)
+    learner: Learner[Any] = LEARNERS[type(settings)](model, worlds, settings, seed, share, all_reduce, **more)
     return learner
 
 
-def evaluate_entries(task: BatchWorldTask, agent: Agent, entries: Sequence[Any], variants: int = 1) -> dict[str, Any]:
-    """Run every program once in each of its first worlds."""
+def evaluate_entries(
+    task: BatchWorldTask,
+    agent: Agent,
+    entries: Sequence[Any],
+    variants: int = 1,
+    progress: Callable[[int], None] = lambda ended: None,
+) -> dict[str, Any]:
+    """Run every program once in each of its first worlds; `progress` is called with how many have ended."""
     runs = []
     for variant in range(variants):
-        worlds: Any = task.worlds(entries, len(entries), variants=variant + 1)
+        worlds = task.worlds(entries, len(entries), variants=variant + 1)
         for number in range(len(entries)):
             worlds.place(number, number, variant)
-        runs.append(run_programs(worlds, agent))
+        runs.append(run_programs(worlds, agent, ended_to(progress, variant * len(entries))))
     return figures_of(task, entries, runs, worlds)
 
 
-def figures_of(task: BatchWorldTask, entries: Sequence[Any], runs: Sequence[Runs], worlds: Any) -> dict[str, Any]:
+def ended_to(progress: Callable[[int], None], before: int) -> Callable[[Worlds, Any], None]:
+    """For `run_programs`: shows how many programs have ended, `before` among them."""
+    return lambda worlds, actions: progress(before + int((worlds.outcome != Outcome.RUNNING).sum()))
+
+
+def figures_of(task: BatchWorldTask, entries: Sequence[Any], runs: Sequence[Runs], worlds: Worlds) -> dict[str, Any]:
     """Completion in all, by operation and by length."""
     outcome = np.concatenate([run.outcome for run in runs])
     finished = np.concatenate([run.finished for run in runs])
@@ -64,7 +75,7 @@ def figures_of(task: BatchWorldTask, entries: Sequence[Any], runs: Sequence[Runs
     }
 
 
-def _routines(task: BatchWorldTask, entries: Sequence[Any], runs: Sequence[Runs], worlds: Any) -> dict[str, Any]:
+def _routines(task: BatchWorldTask, entries: Sequence[Any], runs: Sequence[Runs], worlds: Worlds) -> dict[str, Any]:
     """For each operation: how often it was begun, and how often a program ended in it, by the reason."""
     begun: Counter[int] = sum((run.begun for run in runs), Counter())
     failed: Counter[tuple[str, str]] = Counter()

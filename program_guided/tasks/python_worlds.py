@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 
 from program_guided.errors import DataError
 from program_guided.language.domain import ACTION, BOOLEAN
-from program_guided.language.table import Kind, RoutineTable, compile_program
+from program_guided.language.pointer import Pointer, advance, start
+from program_guided.language.table import RoutineTable, compile_program
 from program_guided.learning.replay import equal_only
 from program_guided.learning.results import Categorical
-from program_guided.learning.worlds import Only, Outcome, Seen, pointed_rows
+from program_guided.learning.worlds import Only, Outcome, WorldObservation, pointed_rows
 from program_guided.tasks.signatures import arguments_of
 from program_guided.tasks.world_task import Entry, Failed, WorldTask
 
-__all__ = ["PythonWorlds", "Rows", "feasible", "seeded"]
+__all__ = ["MAX_REDRAWS", "PythonWorlds", "Rows", "feasible", "seeded"]
 
 NONE = -1
 MAX_REDRAWS = 200
@@ -85,8 +86,8 @@ class PythonWorlds:
         """By result type, the first action that gives a value of it, and its values."""
         self._actions = len(task.actions)
         self.action_count = self._actions + sum(len(values) for _, values in self._slots.values())
-        true = self._slots[BOOLEAN][0] if BOOLEAN in self._slots else 0
-        self.answers = (true, true + 1)
+        true = self._slots[BOOLEAN][0] if BOOLEAN in self._slots else None
+        self.answers = None if true is None else (true, true + 1)
         self._mask = np.stack([self._allowed(each.output) for each in task.domain.operations])
         self.program, self._variant = np.zeros(count, np.int64), np.zeros(count, np.int64)
         self.routine, self.previous = np.zeros(count, np.int64), np.full(count, NONE)
@@ -99,7 +100,7 @@ class PythonWorlds:
         self._encoded: list[Mapping[str, Any]] = [{} for _ in range(count)]
         self._offered = np.arange(len(self.entries), dtype=np.int32)
         self._checked: dict[tuple[int, int], int] = {}
-        self._random = np.random.default_rng(0)
+        self._seed, self._episode = 0, np.zeros(count, np.int64)
         self._over = np.ones(count, np.bool_)
 
     def _allowed(self, output: str) -> NDArray[np.bool_]:
@@ -130,16 +131,18 @@ class PythonWorlds:
     # Episodes -----------------------------------------------------------------------------------------------------
 
     def seed(self, seed: int) -> None:
-        self._random = np.random.default_rng(seed)
+        self._seed, self._episode[:] = seed, 0
 
     def offer(self, programs: NDArray[np.int32]) -> None:
         self._offered = np.asarray(programs, np.int32)
 
     def reset(self, where: NDArray[np.bool_] | None = None) -> None:
         every = np.ones(self.count, np.bool_) if where is None else where
-        for i in np.flatnonzero(every):
-            program = int(self._offered[self._random.integers(len(self._offered))])
-            self.place(int(i), program, int(self._random.integers(self.variants)))
+        for i in np.flatnonzero(every).tolist():
+            source = np.random.default_rng((self._seed, i, self._episode[i]))
+            program = int(self._offered[source.integers(len(self._offered))])
+            self.place(i, program, int(source.integers(self.variants)))
+            self._episode[i] += 1
 
     def place(self, i: int, program: int, variant: int = 0) -> None:
         """Begin this program in this one of its worlds."""
@@ -152,19 +155,16 @@ class PythonWorlds:
 
     def _drawn(self, program: int, variant: int) -> Any:
         """A world of a program: the first one drawn in which the planner, if there is one, finishes it."""
-        seed = self.entries[program].seed
-        if (program, variant) not in self._checked:
-            self._checked[program, variant] = self._find(program, variant)
-        return self.task.draw(seeded(seed, variant * MAX_REDRAWS + self._checked[program, variant]))
+        return self.task.draw(seeded(self.entries[program].seed, self._find(program, variant)))
 
     def _find(self, program: int, variant: int) -> int:
-        if self.task.has_planner:
-            for number in range(MAX_REDRAWS):
-                if _finishes(
-                    self.task, self.tables[program], self.entries[program].seed, variant * MAX_REDRAWS + number
-                ):
-                    return number
-        return 0
+        """The number of that world; simply the first one if there is none."""
+        if (program, variant) not in self._checked:
+            first, entry = variant * MAX_REDRAWS, self.entries[program]
+            every = range(first, first + MAX_REDRAWS if self.task.has_planner else first)
+            good = (number for number in every if _finishes(self.task, self.tables[program], entry.seed, number))
+            self._checked[program, variant] = next(good, first)
+        return self._checked[program, variant]
 
     def step(self, actions: NDArray[np.int64]) -> None:
         for i in range(self.count):
@@ -205,17 +205,17 @@ class PythonWorlds:
             self._end(i, Outcome.WRONG_ANSWER)
             return
         self._values[i][routine] = right
-        self._advance(i, table, bool(right) or table.kind[routine] == Kind.STEP)
+        self._advance(i, table, right)
 
     def _end(self, i: int, outcome: Outcome) -> None:
         self.ended[i] = self.previous[i] = self.routine[i]
         self.outcome[i] = outcome
 
-    def _advance(self, i: int, table: RoutineTable, true: bool) -> None:
-        routine = int(self.routine[i])
-        self.ended[i] = self.previous[i] = routine
-        self.routine[i] = (table.on_true if true else table.on_false)[routine]
-        if self.routine[i] == len(table):
+    def _advance(self, i: int, table: RoutineTable, value: Any) -> None:
+        pointer = advance(table, Pointer(int(self.routine[i]), int(self.previous[i])), bool(value))
+        self.ended[i] = self.previous[i] = pointer.previous
+        self.routine[i] = pointer.routine
+        if pointer.finished(table):
             self.outcome[i] = Outcome.FINISHED
 
     def _output(self, table: RoutineTable, routine: int) -> str:
@@ -226,7 +226,7 @@ class PythonWorlds:
 
     # What learning asks for ---------------------------------------------------------------------------------------
 
-    def observe(self, only: Only = slice(None)) -> Seen:
+    def observe(self, only: Only = slice(None)) -> WorldObservation:
         numbers = np.arange(self.count)[only]
         rows, programs = pointed_rows(self)[only], self.programs
         program = self.program[only]
@@ -237,7 +237,9 @@ class PythonWorlds:
         parents = np.concatenate([self.previous[only][:, None], programs.inputs[rows].astype(np.int64)], axis=1)
         arrays = self.task.reader_config.collate([self._encoded[number] for number in numbers])
         longest = int(programs.size[program].max())
-        return Seen(arrays, words, self.routine[only], parents, self._mask[programs.operation[rows]], longest)
+        return WorldObservation(
+            arrays, words, self.routine[only], parents, self._mask[programs.operation[rows]], longest
+        )
 
     def best_actions(self) -> tuple[NDArray[np.bool_], NDArray[Any]]:
         best = np.zeros((self.count, self.action_count), np.bool_)
@@ -289,24 +291,26 @@ class PythonWorlds:
         actions = np.full((self.count, max([1, *map(len, self._history)])), NONE, np.int16)
         for i, history in enumerate(self._history):
             actions[i, : len(history)] = history
-        random = np.frombuffer(repr(self._random.bit_generator.state).encode("ascii"), np.uint8).astype(np.int16)
-        arrays = {"program": self.program, "variant": self._variant, "ended": self.ended, "over": self._over}
-        return {name: array.copy() for name, array in arrays.items()} | {"actions": actions, "random": random}
+        arrays: dict[str, NDArray[Any]] = {
+            "program": self.program,
+            "variant": self._variant,
+            "outcome": self.outcome,
+            "ended": self.ended,
+            "over": self._over,
+            "episode": self._episode,
+        }
+        own = {name: array.copy() for name, array in arrays.items()}
+        return own | {"actions": actions, "seed": np.array([self._seed])}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        import ast
-
+        self.time_limit, limit = 10**9, self.time_limit  # what was truncated is in `outcome`
         for i in range(self.count):
             self.place(i, int(state["program"][i]), int(state["variant"][i]))
             for action in state["actions"][i][state["actions"][i] >= 0].tolist():
-                self.time_limit, limit = 10**9, self.time_limit
                 self._step(i, action)
-                self.time_limit = limit
-            if self.outcome[i] == Outcome.RUNNING and self.time[i] >= self.time_limit:
-                self.outcome[i] = Outcome.TIMEOUT
-        self.ended[:], self._over[:] = state["ended"], state["over"]
-        text = state["random"].astype(np.uint8).tobytes().decode("ascii")
-        self._random.bit_generator.state = ast.literal_eval(text)
+        self.time_limit = limit
+        self.outcome[:], self.ended[:], self._over[:] = state["outcome"], state["ended"], state["over"]
+        self._seed, self._episode[:] = int(state["seed"][0]), state["episode"]
 
 
 def seeded(seed: int, variant: int) -> Random:
@@ -314,15 +318,16 @@ def seeded(seed: int, variant: int) -> Random:
     return Random(f"{seed} {variant}")
 
 
-def feasible(task: WorldTask, table: RoutineTable, seed: int) -> bool:
+def feasible(task: WorldTask, table: RoutineTable, seed: int, worlds: int = TRIED) -> bool:
     """Whether the planner finishes a program in one of its first worlds."""
-    return any(_finishes(task, table, seed, number) for number in range(TRIED))
+    return any(_finishes(task, table, seed, number) for number in range(worlds))
 
 
 def _finishes(task: WorldTask, table: RoutineTable, seed: int, number: int) -> bool:
     """Whether the planner finishes a program in the world of this number."""
-    world, routine, values = task.draw(seeded(seed, number)), 0, dict[int, Any]()
+    world, pointer, values = task.draw(seeded(seed, number)), start(table), dict[int, Any]()
     for _ in range(task.limit):
+        routine = pointer.routine
         is_action = task.domain.operations[table.operation[routine]].output == ACTION
         if is_action:
             task.act(world, _best(task, world, table, routine, values)[0])
@@ -332,9 +337,8 @@ def _finishes(task: WorldTask, table: RoutineTable, seed: int, number: int) -> b
             return False
         if is_action and not values[routine]:
             continue
-        column = table.on_true if values[routine] or table.kind[routine] == Kind.STEP else table.on_false
-        routine = int(column[routine])
-        if routine == len(table):
+        pointer = advance(table, pointer, bool(values[routine]))
+        if pointer.finished(table):
             return True
     return False
 
@@ -345,7 +349,11 @@ def _inputs(table: RoutineTable, routine: int, values: Mapping[int, Any]) -> lis
 
 def _answer(task: WorldTask, world: Any, table: RoutineTable, routine: int, values: Mapping[int, Any]) -> Any:
     """The right answer at a routine; of a behaviour, whether it has ended."""
-    return task.call(world, table.calls[routine], _inputs(table, routine, values))
+    call = table.calls[routine]
+    value = task.call(world, call, _inputs(table, routine, values))
+    if value is None and task.domain.operation(call.operation).output != ACTION:
+        raise DataError(f"{task.task_name}.{call.operation}: gives None; in a world every result must be known")
+    return value
 
 
 def _best(task: WorldTask, world: Any, table: RoutineTable, routine: int, values: Mapping[int, Any]) -> list[str]:
@@ -353,6 +361,8 @@ def _best(task: WorldTask, world: Any, table: RoutineTable, routine: int, values
     arguments = arguments_of(task.signatures.methods[call.operation], call, _inputs(table, routine, values))
     best = task.best(world, call.operation, *arguments)
     found = [best] if isinstance(best, str) else list(best)
+    if not found:
+        raise DataError(f"best gives no action at {call.operation}; expected at least one of {', '.join(task.actions)}")
     for action in found:
         if action not in task.actions:
             raise DataError(f"best gives {action!r}, which is no action; expected of {', '.join(task.actions)}")
@@ -410,6 +420,9 @@ class PythonHindsight:
         self, share: float, random: np.random.Generator
     ) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]:
         programs = self._worlds.programs
+        if not self._candidates:
+            nothing = np.zeros(0, np.int64)
+            return nothing, np.zeros((0, programs.words.shape[1]), np.int64), nothing
         words = np.stack([programs.words[programs.first[program] + row] for program, row in self._candidates])
         before, after, asked, running, ended = (np.stack(each) for each in zip(*self._steps, strict=True))
         delays = _delays(after & ~_same(asked, words), ended)

@@ -14,14 +14,15 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from program_guided.errors import DataError
-from program_guided.language.domain import ACTION, Choice, Input, Number, Operation, Parameter, Text
+from program_guided.language.domain import ACTION, BOOLEAN, Choice, Input, Number, Operation, Parameter, Text
 from program_guided.language.syntax import Call
 from program_guided.learning.results import Action, Boolean, ResultType, Subset, Value
 from program_guided.learning.results import Answer as AnswerType
+from program_guided.models.config import VALUE
 
 __all__ = [
     "Answer",
@@ -38,6 +39,7 @@ __all__ = [
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 MARK = "_program_guided_kind"
+PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 OPERATION, BEHAVIOUR, CONDITION = "operation", "behaviour", "condition"
 
 Objects = Annotated[Collection[int], Subset("Objects")]
@@ -52,6 +54,10 @@ class Range:
 
     low: int
     high: int
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:
+            raise DataError(f"Range({self.low}, {self.high}): the first number is the lowest")
 
 
 def operation(function: Function) -> Function:
@@ -84,6 +90,8 @@ class Method:
     """Names and types; None for free text."""
     output: ResultType | None
     """None for behaviours."""
+    about: str = ""
+    """First line of its docstring."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +114,32 @@ def read_signatures(task: type, actions: tuple[str, ...] = ()) -> Signatures:
             raise DataError(
                 f"{task.__name__}.{name}: every task has a {name!r} of its own; give the operation another name"
             )
-    methods = {name: _method(task, name, function) for name, function in marked.items()}
+    methods = _unified({name: _method(task, name, function) for name, function in marked.items()})
     outputs = [method.output for method in methods.values() if method.output is not None]
     results = _distinct(task, outputs)
     ordered = {ACTION: Action(values=actions)} if any(each.kind == BEHAVIOUR for each in methods.values()) else {}
     types = {**ordered, **results}
     operations = tuple(_operation(task, method, results) for method in methods.values())
     return Signatures(operations, types, methods)
+
+
+def _unified(methods: Mapping[str, Method]) -> dict[str, Method]:
+    """The same, where types of the same values are one type, whatever each is called where it is written."""
+    names: dict[tuple[Any, ...], str] = {}
+
+    def unified(kind: ResultType | None) -> ResultType | None:
+        if type(kind) is not Value:
+            return kind
+        return replace(kind, name=names.setdefault(kind.values, kind.name))
+
+    return {
+        name: replace(
+            method,
+            output=unified(method.output),
+            arguments=tuple((argument, unified(kind)) for argument, kind in method.arguments),
+        )
+        for name, method in methods.items()
+    }
 
 
 def _members(task: type) -> dict[str, Any]:
@@ -129,12 +156,19 @@ def _method(task: type, name: str, function: Any) -> Method:
         hints = typing.get_type_hints(function, include_extras=True)
     except NameError as error:
         raise DataError(f"{task.__name__}.{name}: {error}; define types at the top of the file") from None
-    names = list(inspect.signature(function).parameters)[2:]
+    parameters = list(inspect.signature(function).parameters.values())
+    if len(parameters) < 2 or any(each.kind not in PLAIN for each in parameters):
+        raise DataError(
+            f"{task.__name__}.{name}: expected the arguments self, the specification or the world, and then those of "
+            "the routine, each by its name (no *arguments)"
+        )
+    names = [each.name for each in parameters[2:]]
     arguments = tuple((each, _argument(task, name, each, function, hints)) for each in names)
+    about = (inspect.getdoc(function) or "").partition("\n")[0]
     if kind == BEHAVIOUR:
-        return Method(name, kind, arguments, None)
+        return Method(name, kind, arguments, None, about)
     output = Boolean() if kind == CONDITION else _output(task, name, function, hints)
-    return Method(name, kind, arguments, output)
+    return Method(name, kind, arguments, output, about)
 
 
 def _output(task: type, name: str, function: Any, hints: Mapping[str, Any]) -> ResultType:
@@ -174,7 +208,7 @@ def _alias(annotation: Any, function: Any) -> str:
     """The name that an annotation has in the task's file: `Color = Literal["red", "blue"]` is Color."""
     for name, value in function.__globals__.items():
         if not name.startswith("_") and value == annotation and type(value) is type(annotation):
-            return name
+            return f"{name}_" if name in (ACTION, BOOLEAN, VALUE) else name
     values = get_args(annotation)
     return "Integer" if get_origin(annotation) is Annotated else "_".join(str(value) for value in values[:3])
 
@@ -191,7 +225,8 @@ def _distinct(task: type, outputs: list[ResultType]) -> dict[str, ResultType]:
 
 def _operation(task: type, method: Method, results: Mapping[str, ResultType]) -> Operation:
     parameters = tuple(_parameter(task, method.name, name, kind, results) for name, kind in method.arguments)
-    return Operation(method.name, parameters, ACTION if method.output is None else method.output.name)
+    output = ACTION if method.output is None else method.output.name
+    return Operation(method.name, parameters, output, about=method.about)
 
 
 def _parameter(
@@ -200,7 +235,7 @@ def _parameter(
     if kind is None:
         return Text(name)
     given = kind.name if kind.name in results else None
-    if isinstance(kind, Value) and all(isinstance(value, int) for value in kind.values):
+    if isinstance(kind, Value) and _is_range(kind.values):
         return Number(name, kind.values[0], kind.values[-1], given)
     if isinstance(kind, Value):
         return Choice(name, tuple(str(value) for value in kind.values), given)
@@ -209,6 +244,11 @@ def _parameter(
             f"{task.__name__}.{operation}, {name}: no operation gives {kind.name}, so it can never be called"
         )
     return Input(name, kind.name)
+
+
+def _is_range(values: Sequence[Any]) -> bool:
+    whole = all(type(value) is int for value in values)
+    return whole and tuple(values) == tuple(range(values[0], values[-1] + 1))
 
 
 def arguments_of(method: Method, call: Call, inputs: Sequence[Any]) -> list[Any]:

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from program_guided.errors import DataError, ProgramError
+from program_guided.language.pointer import path
 from program_guided.language.printer import print_program
 from program_guided.language.syntax import Program
 from program_guided.language.table import Kind, RoutineTable, compile_program
@@ -33,7 +34,7 @@ FITTED = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Texts:
+class CompiledExamples:
     """A split as it was given: programs compiled, specifications numbered."""
 
     programs: list[Program]
@@ -45,7 +46,7 @@ class Texts:
     """None where none was given"""
 
 
-def read_examples(task: Task, split: str) -> Texts:
+def read_examples(task: Task, split: str) -> CompiledExamples:
     """The examples of a split; `DataError` names an example that cannot be read."""
     parsed: dict[str, tuple[Program, RoutineTable]] = {}
     programs, tables, own, answers = list[Program](), list[RoutineTable](), list[int](), list[Any]()
@@ -54,7 +55,7 @@ def read_examples(task: Task, split: str) -> Texts:
         given = task.examples(split)
     except NotImplementedError:
         raise DataError(f"{task.task_name}: has no examples; write the method examples(self, split)") from None
-    for number, example in enumerate(given):
+    for number, example in enumerate(given or ()):
         if not isinstance(example, Sequence) or not 2 <= len(example) <= 3:
             raise DataError(f"{split}, example {number}: expected (program, specification) or with an answer behind")
         program, specification, answer = (*example, None)[:3]
@@ -69,7 +70,7 @@ def read_examples(task: Task, split: str) -> Texts:
             specifications.append(specification)  # kept, so that its id stays its own
         own.append(numbers[id(specification)])
         answers.append(answer)
-    return Texts(programs, tables, specifications, np.array(own, np.int64), answers)
+    return CompiledExamples(programs, tables, specifications, np.array(own, np.int64), answers)
 
 
 def _compiled(
@@ -85,7 +86,7 @@ def _compiled(
 
 def answers_of(task: Task, name: str) -> list[Any]:
     """The answers of one result type that train gives, the most frequent first."""
-    texts = task_texts(task, "train")
+    texts = compiled_examples(task, "train")
     counts: Counter[Any] = Counter()
     for table, own, answer in zip(texts.tables, texts.own, texts.answers, strict=True):
         results = task.execute(table, texts.specifications[own])
@@ -99,9 +100,9 @@ def answers_of(task: Task, name: str) -> list[Any]:
     return sorted(counts, key=lambda value: (-counts[value], str(value)))
 
 
-def task_texts(task: Task, split: str) -> Texts:
+def compiled_examples(task: Task, split: str) -> CompiledExamples:
     """The examples of a split, read once for a task."""
-    kept: dict[str, Texts] = task.__dict__.setdefault("_texts", {})
+    kept: dict[str, CompiledExamples] = task.__dict__.setdefault("_texts", {})
     if split not in kept:
         kept[split] = read_examples(task, split)
     return kept[split]
@@ -113,7 +114,7 @@ class StaticSource:
 
     task: Task
     split: str
-    texts: Texts
+    texts: CompiledExamples
     numbers: NDArray[np.int64]
     """The examples of the split that belong to it."""
     _executed: dict[tuple[int, int], list[Any]] = field(default_factory=dict)
@@ -121,7 +122,7 @@ class StaticSource:
 
     @classmethod
     def of(cls, task: Task, split: str) -> StaticSource:
-        texts = task_texts(task, split)
+        texts = compiled_examples(task, split)
         if not texts.tables:
             raise DataError(f"{task.task_name}: there are no examples of {split}")
         return cls(task, split, texts, np.arange(len(texts.tables)))
@@ -159,9 +160,15 @@ class StaticSource:
         return tensors_of(self.task.reader_config.collate([self._encode(number) for number in chosen]))
 
     def digest(self) -> str:
-        """A digest of the examples."""
-        texts = "\n".join(print_program(each, self.task.domain) for each in self.texts.programs[:1000])
-        return hashlib.sha256(f"{len(self.texts.programs)}\n{texts}".encode()).hexdigest()[:16]
+        """A digest of the examples: all programs and answers, and the specifications that readers are fitted to."""
+        printed = {id(each): print_program(each, self.task.domain) for each in self.texts.programs}
+        examples = zip(self.texts.programs, self.texts.own.tolist(), self.texts.answers, strict=True)
+        digest = hashlib.sha256()
+        for program, own, answer in examples:
+            digest.update(f"{printed[id(program)]}\n{own}\n{answer!r}\n".encode())
+        for name, array in sorted(self.sample().items()):
+            digest.update(name.encode() + array.numpy().tobytes())
+        return digest.hexdigest()[:16]
 
     def batch(self, numbers: NDArray[np.int64], dense: bool = True, about: NDArray[np.int64] | None = None) -> Examples:
         chosen = self.numbers[numbers]
@@ -175,7 +182,13 @@ class StaticSource:
 
     def _encode(self, number: int) -> Mapping[str, Any]:
         if number not in self._encoded:
-            self._encoded[number] = self.task.encode(self.texts.specifications[number])
+            encoded = self.task.encode(self.texts.specifications[number])
+            try:
+                self.task.reader_config.collate([encoded])
+            except (DataError, TypeError) as error:
+                example = int(np.flatnonzero(self.texts.own == number)[0])
+                raise DataError(f"{self.task.task_name}, example {example} of {self.split}: {error}") from None
+            self._encoded[number] = encoded
         return self._encoded[number]
 
     def _execute(self, number: int, about: int) -> list[Any]:
@@ -208,16 +221,18 @@ class StaticSource:
         for row, (table, values) in enumerate(zip(tables, outcomes, strict=True)):
             names = [self.task.domain.operations[number].output for number in table.operation]
             operations[row, : len(table)], types[row, : len(table)] = table.operation, [index[name] for name in names]
-            path = _path(table, values)
-            executed[row, path], last[row] = True, path[-1]
-            for routine in path if dense else path[-1:]:
+            executed_rows = list(path(table, values.__getitem__))
+            final = executed_rows[-1]
+            executed[row, executed_rows], last[row] = True, final
+            for routine in executed_rows if dense else [final]:
                 if values[routine] is not None:
                     kind = self.results[names[routine]]
                     targets[kind.name][row, routine] = self._target(kind, values[routine], parts, table, routine)
             answer = self.texts.answers[chosen[row]]
-            if answer is not None and shown[row] == self.texts.own[chosen[row]]:
-                kind = self.results[names[path[-1]]]
-                targets[kind.name][row, path[-1]] = self._target(kind, answer, parts, table, path[-1])
+            complete = table.kind[final] == Kind.STEP or values[final] is not None
+            if answer is not None and complete and shown[row] == self.texts.own[chosen[row]]:
+                kind = self.results[names[final]]
+                targets[kind.name][row, final] = self._target(kind, answer, parts, table, final)
         given = {name: torch.from_numpy(target) for name, target in targets.items()}
         return Examples(
             arrays,
@@ -235,20 +250,15 @@ class StaticSource:
         try:
             target = kind.encode(value, parts)
         except (TypeError, ValueError) as error:
-            raise DataError(f"{operation}: {value!r} is not {kind.name}: {error}") from None
+            raise DataError(f"{self._place(table)}{operation}: {value!r} is not {kind.name}: {error}") from None
         if isinstance(target, int) and target < 0 and not isinstance(kind, Answer):
-            raise DataError(f"{operation}: {value!r} is not {kind.name}; expected one of {getattr(kind, 'values', '')}")
+            expected = getattr(kind, "values", "")
+            raise DataError(
+                f"{self._place(table)}{operation}: {value!r} is not {kind.name}; expected one of {expected}"
+            )
         return target
 
-
-def _path(table: RoutineTable, values: Sequence[Any]) -> list[int]:
-    """The routines that are executed where conditions have these answers; up to one that is not known."""
-    routine, path = 0, list[int]()
-    while routine < len(table):
-        path.append(routine)
-        is_condition = table.kind[routine] != Kind.STEP
-        if is_condition and values[routine] is None:
-            break
-        column = table.on_false if is_condition and not values[routine] else table.on_true
-        routine = int(column[routine])
-    return path
+    def _place(self, table: RoutineTable) -> str:
+        """The first example with a table, for errors."""
+        number = next(number for number, each in enumerate(self.texts.tables) if each is table)
+        return f"{self.task.task_name}, {self.split}, as in example {number}: "

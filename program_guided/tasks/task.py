@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from numpy.typing import ArrayLike
 
 from program_guided.language.domain import Domain
+from program_guided.language.pointer import path
 from program_guided.language.syntax import Call
-from program_guided.language.table import Kind, RoutineTable
+from program_guided.language.table import RoutineTable
 from program_guided.language.vocabulary import Vocabulary
 from program_guided.learning.results import Answer, ResultType
 from program_guided.learning.settings import Algorithm, Recipe, SupervisedSettings, Target
@@ -33,8 +34,8 @@ from program_guided.tasks.signatures import Signatures, arguments_of, read_signa
 
 if TYPE_CHECKING:
     from program_guided.learning.checkpoint import Checkpoint
-    from program_guided.learning.learner import Agree, Learner, Share
-    from program_guided.learning.trainer import Standing
+    from program_guided.learning.learner import AllReduce, Learner, Share
+    from program_guided.learning.trainer import Validation
     from program_guided.models.model import Model
     from program_guided.tasks.static import StaticSource
 
@@ -70,9 +71,9 @@ class Task(TaskBase):
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        from program_guided.tasks.static import task_texts
+        from program_guided.tasks.static import compiled_examples
 
-        return Vocabulary.of(self.domain, task_texts(self, "train").programs if self.domain.has_text else ())
+        return Vocabulary.of(self.domain, compiled_examples(self, "train").programs if self.domain.has_text else ())
 
     @property
     def plain_results(self) -> Mapping[str, ResultType]:
@@ -103,16 +104,15 @@ class Task(TaskBase):
         no result.
         """
         results: list[Any] = [None] * len(table)
-        routine = 0
-        while routine < len(table):
+
+        def execute(routine: int) -> Any:
             inputs = [results[row] for row in table.inputs[routine] if row >= 0]
             with nullcontext() if own else suppress(Exception):
                 results[routine] = self.call(specification, table.calls[routine], inputs)
-            answer = results[routine]
-            is_condition = table.kind[routine] != Kind.STEP
-            if is_condition and answer is None:
-                break
-            routine = int((table.on_false if is_condition and not answer else table.on_true)[routine])
+            return results[routine]
+
+        for _ in path(table, execute):
+            pass
         return results
 
     @cached_property
@@ -138,21 +138,27 @@ class Task(TaskBase):
             fit(self.train.sample())
 
     def learner(
-        self, model: Model, settings: Any, target: Target, seed: int, share: Share = (0, 1), agree: Agree | None = None
+        self,
+        model: Model,
+        settings: Any,
+        target: Target,
+        seed: int,
+        share: Share = (0, 1),
+        all_reduce: AllReduce | None = None,
     ) -> Learner[Any]:
         from program_guided.learning.learner import alone
         from program_guided.learning.supervised import Supervised
 
         part = self.train.part(0, -self.held_out)
-        return Supervised(model, part, settings, seed, share, agree or alone, dense=target == "dense")
+        return Supervised(model, part, settings, seed, share, all_reduce or alone, dense=target == "dense")
 
-    def standing(self, model: Model) -> Standing:
+    def validate(self, model: Model) -> Validation:
         from program_guided.learning.evaluation import measure
-        from program_guided.learning.trainer import Standing
+        from program_guided.learning.trainer import Validation
 
         held_out = self.train.part(-self.held_out, None)
         found = measure(model, held_out, [each.name for each in self.domain.operations])
-        return Standing(found.accuracy, found.routines)
+        return Validation(found.accuracy, found.routines)
 
     def executor(self, model: Model, checkpoint: Checkpoint, **acting: Any) -> Any:
         from program_guided.tasks.executor import StaticExecutor
@@ -164,4 +170,4 @@ class Task(TaskBase):
         return str(specification)
 
     def identity(self) -> dict[str, Any]:
-        return {"held_out": self.held_out, "examples": self.train.digest()}
+        return {"held_out": self.held_out, **self.options(), "examples": self.train.digest()}

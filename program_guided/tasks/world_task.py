@@ -39,10 +39,11 @@ from program_guided.tasks.signatures import Signatures, arguments_of, read_signa
 
 if TYPE_CHECKING:
     from program_guided.learning.checkpoint import Checkpoint
-    from program_guided.learning.learner import Agree, Learner, Share
-    from program_guided.learning.trainer import Standing
+    from program_guided.learning.learner import AllReduce, Learner, Share
+    from program_guided.learning.trainer import Validation
     from program_guided.learning.worlds import Worlds
     from program_guided.models.model import Model
+    from program_guided.tasks.python_worlds import PythonWorlds
 
 __all__ = ["BatchWorldTask", "Entry", "Failed", "WorldTask"]
 
@@ -82,7 +83,7 @@ class BatchWorldTask(TaskBase):
         return True
 
     def result_sizes(self) -> tuple[tuple[str, int | None], ...]:
-        from program_guided.models.model import VALUE
+        from program_guided.models.config import VALUE
 
         return (*super().result_sizes(), (VALUE, 1))
 
@@ -102,23 +103,29 @@ class BatchWorldTask(TaskBase):
             raise DataError(f"held-out {self.held_out}: train has {entries} programs; at least one must be trained on")
 
     def learner(
-        self, model: Model, settings: Any, target: Target, seed: int, share: Share = (0, 1), agree: Agree | None = None
+        self,
+        model: Model,
+        settings: Any,
+        target: Target,
+        seed: int,
+        share: Share = (0, 1),
+        all_reduce: AllReduce | None = None,
     ) -> Learner[Any]:
         from program_guided.learning.learner import alone
         from program_guided.tasks.learners import world_learner
 
         entries = self.entries("train")[: -self.held_out]
         worlds = self.worlds(entries, settings.num_envs // share[1], variants=settings.variants)
-        return world_learner(model, worlds, settings, target, seed, share, agree or alone)
+        return world_learner(model, worlds, settings, target, seed, share, all_reduce or alone)
 
-    def standing(self, model: Model) -> Standing:
+    def validate(self, model: Model) -> Validation:
         from program_guided.learning.executor_agent import ExecutorAgent
-        from program_guided.learning.trainer import Standing
+        from program_guided.learning.trainer import Validation
         from program_guided.tasks.learners import evaluate_entries
 
         found = evaluate_entries(self, ExecutorAgent(model), self.entries("train")[-self.held_out :])
         routines = found["routines"].items()
-        return Standing(
+        return Validation(
             found["completion"],
             {name: 100 * (1 - sum(each["failed"].values()) / each["begun"]) for name, each in routines},
             {str(each["up_to"]): each["completion"] for each in found["tokens"]},
@@ -126,7 +133,8 @@ class BatchWorldTask(TaskBase):
 
     def identity(self) -> dict[str, Any]:
         texts = "\n".join(print_program(entry.program, self.domain) for entry in self.entries("train"))
-        return {"held_out": self.held_out, "programs": hashlib.sha256(texts.encode("utf-8")).hexdigest()[:16]}
+        digest = hashlib.sha256(texts.encode("utf-8")).hexdigest()[:16]
+        return {"held_out": self.held_out, **self.options(), "programs": digest}
 
 
 @dataclass(eq=False)
@@ -188,6 +196,19 @@ class WorldTask(BatchWorldTask):
 
         return not self.has_planner or feasible(self, self.compile(program), seed)
 
+    def check_data(self, target: Target) -> None:
+        """One clear error for a program of train that the planner finishes in no world."""
+        from program_guided.tasks.python_worlds import MAX_REDRAWS, feasible
+
+        super().check_data(target)
+        for entry in self.entries("train") if self.has_planner else ():
+            if not feasible(self, self.compile(entry.program), entry.seed, MAX_REDRAWS):
+                raise DataError(
+                    f"{self.task_name}: the planner (`best`) finishes this program of train in none of {MAX_REDRAWS} "
+                    f"worlds within {self.limit} steps; leave it out, or mend `best` or `draw`:\n"
+                    + print_program(entry.program, self.domain)
+                )
+
     @property
     def has_planner(self) -> bool:
         return type(self).best is not WorldTask.best
@@ -226,7 +247,7 @@ class WorldTask(BatchWorldTask):
             self._entries[split] = tuple(Entry(each, first + number) for number, each in enumerate(programs))
         return self._entries[split]
 
-    def worlds(self, entries: Sequence[Entry], count: int, *, variants: int = 1) -> Worlds:
+    def worlds(self, entries: Sequence[Entry], count: int, *, variants: int = 1) -> PythonWorlds:
         from program_guided.tasks.python_worlds import PythonWorlds
 
         return PythonWorlds(self, entries, count, variants=variants)

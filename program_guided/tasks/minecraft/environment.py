@@ -2,6 +2,7 @@
 
     gymnasium.make("ProgramGuided/Minecraft-v0", split="train")
     gymnasium.make_vec("ProgramGuided/Minecraft-v0", num_envs=1024)
+    gymnasium.make("ProgramGuided/Minecraft-Easy-v0")       # programs of one routine; Medium: of up to four
 
 ## Mission
 Execute the program, routine by routine; it is part of the observation.
@@ -24,6 +25,7 @@ environment: its text; many: its number in the split).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,8 +42,8 @@ from program_guided.tasks.minecraft.observation import observation_space, observ
 from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
 from program_guided.tasks.minecraft.scenario import Scenario, read_scenario, whole_number
 from program_guided.tasks.minecraft.snapshots import snapshot
-from program_guided.tasks.minecraft.splits import load_split, split_name
-from program_guided.tasks.minecraft.world.batch import DEFAULT_SIDES, MAX_ROUTINES, Batch
+from program_guided.tasks.minecraft.splits import Difficulty, check_difficulty, split_name
+from program_guided.tasks.minecraft.world.batch import DEFAULT_SIDES, MAX_ROUTINES, Batch, check_sizes
 from program_guided.tasks.minecraft.world.rules import TIME_LIMIT, Outcome
 
 __all__ = ["WORLDS_PER_PROGRAM", "MinecraftEnv", "MinecraftVectorEnv"]
@@ -53,10 +55,43 @@ Observation = dict[str, NDArray[Any]]
 _LARGEST_SEED = 2**31 - 1
 
 
+def _settings(variants: Any, sides: Any, time_limit: Any, max_routines: Any) -> dict[str, Any]:
+    """Arguments of a `Batch`, each of the right type."""
+    if not isinstance(sides, Sequence) or isinstance(sides, str) or len(sides) != 2:
+        raise WorldError(f"sides {sides!r}: the smallest and the largest side of a map are needed, as in (5, 8)")
+    smallest, largest = (whole_number("sides", side) for side in sides)
+    return {
+        "variants": whole_number("variants", variants),
+        "sides": (smallest, largest),
+        "time_limit": whole_number("time_limit", time_limit),
+        "max_routines": whole_number("max_routines", max_routines),
+    }
+
+
+def _check_render_mode(render_mode: Any, known: Sequence[str]) -> None:
+    if render_mode is not None and render_mode not in known:
+        raise WorldError(f"render_mode {render_mode!r}: expected None or one of {', '.join(known)}")
+
+
+def _read_seed(seed: Any) -> int:
+    number = whole_number("seed", seed)
+    if number < 0:
+        raise WorldError(f"seed {number}: a seed is 0 or above")
+    return number
+
+
 def _read_options(options: Any) -> dict[str, Any]:
     if options is not None and not isinstance(options, dict):
         raise WorldError(f"options: {options!r} is not a dictionary of options")
     return dict(options or {})
+
+
+def _autoreset_mode(given: AutoresetMode | str) -> AutoresetMode:
+    try:
+        return AutoresetMode(given)
+    except ValueError:
+        known = ", ".join(repr(mode.value) for mode in AutoresetMode)
+        raise WorldError(f"autoreset_mode {given!r}: expected one of {known}") from None
 
 
 class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
@@ -68,6 +103,7 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
         self,
         split: str = "train",
         *,
+        difficulty: Difficulty = "full",
         program: str | None = None,
         variants: int = WORLDS_PER_PROGRAM,
         sides: tuple[int, int] = DEFAULT_SIDES,
@@ -75,20 +111,17 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
         max_routines: int = MAX_ROUTINES,
         render_mode: str | None = None,
     ) -> None:
-        self._settings = {
-            "variants": variants,
-            "sides": sides,
-            "time_limit": time_limit,
-            "max_routines": max_routines,
-        }
+        _check_render_mode(render_mode, self.metadata["render_modes"])
+        self._settings = _settings(variants, sides, time_limit, max_routines)
+        check_sizes(1, 1, **self._settings)
+        self._difficulty = check_difficulty(difficulty)
         self._default = {"split": split_name(split)} if program is None else {"program": program}
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise WorldError(f"render_mode '{render_mode}': there are {', '.join(self.metadata['render_modes'])}")
         self._batch: Batch | None = None
         self._batch_of: tuple[Entry, ...] = ()
         self._begun = False
         self.render_mode = render_mode
-        self.observation_space: gymnasium.spaces.Dict = observation_space(sides[1], max_routines)  # type: ignore[assignment]
+        space = observation_space(sides[1], max_routines)
+        self.observation_space: gymnasium.spaces.Dict = space  # type: ignore[assignment]
         self.action_space = gymnasium.spaces.Discrete(len(ACTIONS))
         self._last_action = ""
 
@@ -103,11 +136,11 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode; `options` specify a program or world."""
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else _read_seed(seed))
         world_seed = int(self.np_random.integers(_LARGEST_SEED))
         given = _read_options(options)
         chosen = given if given.get("program") is not None or given.get("split") is not None else given | self._default
-        scenario = read_scenario(chosen, world_seed)
+        scenario = read_scenario(chosen, world_seed, self._difficulty)
         assert scenario.entries is not None
         batch = self._batch_for(scenario.entries, require_worlds=scenario.cells is None)
         batch.seed(world_seed)
@@ -120,7 +153,7 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
     def _batch_for(self, entries: tuple[Entry, ...], require_worlds: bool) -> Batch:
         """A batch of these programs; the existing one if they have not changed."""
         if self._batch is None or self._batch_of is not entries:
-            self._batch = Batch(entries, 1, require_worlds=require_worlds, **self._settings)  # type: ignore[arg-type]
+            self._batch = Batch(entries, 1, require_worlds=require_worlds, **self._settings)
             self._batch_of = entries
         return self._batch
 
@@ -147,6 +180,9 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
     def snapshot(self) -> Snapshot:
         """This moment, for pictures."""
         return snapshot(self.batch, 0, self._last_action)
+
+    def _repr_png_(self) -> bytes:
+        return self.snapshot()._repr_png_()
 
     def render(self) -> Any:
         """A picture (rgb_array) or a text (ansi)."""
@@ -180,6 +216,7 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         num_envs: int = 1,
         split: str = "train",
         *,
+        difficulty: Difficulty = "full",
         program: str | None = None,
         variants: int = WORLDS_PER_PROGRAM,
         sides: tuple[int, int] = DEFAULT_SIDES,
@@ -189,26 +226,21 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         copy: bool = True,
         render_mode: str | None = None,
     ) -> None:
-        if render_mode not in (None, "rgb_array"):
-            raise WorldError(f"render_mode '{render_mode}': many worlds are drawn as 'rgb_array' only")
-        self.num_envs, self.copy, self.render_mode = num_envs, copy, render_mode
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": ["rgb_array"], "render_fps": 4}
+        _check_render_mode(render_mode, self.metadata["render_modes"])
+        self.num_envs, self.copy, self.render_mode = whole_number("num_envs", num_envs), copy, render_mode
+        self._settings, self._difficulty = _settings(variants, sides, time_limit, max_routines), difficulty
+        default = {"split": split} if program is None else {"program": program}
+        entries = read_scenario(default, 0, check_difficulty(difficulty)).entries
+        assert entries is not None
+        self._entries = self._own_entries = entries
+        self._scenario: Scenario | None = None
+        self.batch = Batch(entries, self.num_envs, **self._settings)
         self.single_observation_space = observation_space(sides[1], max_routines)
         self.single_action_space = gymnasium.spaces.Discrete(len(ACTIONS))
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        entries = load_split(split) if program is None else read_scenario({"program": program}, 0).entries
-        assert entries is not None
-        self._entries = self._own_entries = entries
-        self._scenario: Scenario | None = None
-        self._settings = {
-            "variants": variants,
-            "sides": sides,
-            "time_limit": time_limit,
-            "max_routines": max_routines,
-        }
-        self.batch = Batch(entries, num_envs, **self._settings)  # type: ignore[arg-type]
         self._everywhere = np.ones(num_envs, np.bool_)
         self._begun = False
 
@@ -216,13 +248,18 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode in every world, or in those of `options["reset_mask"]`."""
-        if isinstance(seed, list):
-            if len(seed) != self.num_envs or not all(isinstance(one, int) and one >= 0 for one in seed):
-                raise WorldError(f"seed: {seed!r} is neither a seed nor {self.num_envs} of them")
-            self.batch.seed_each(seed)
-        super().reset(seed=seed[0] if isinstance(seed, list) else seed)
-        if not isinstance(seed, list) and (seed is not None or not self._begun):
-            self.batch.seed(int(self.np_random.integers(_LARGEST_SEED)) if seed is None else seed % 2**63)
+        if isinstance(seed, list | tuple | np.ndarray):
+            if len(seed) != self.num_envs:
+                raise WorldError(
+                    f"seed: {len(seed)} of them; one seed or {self.num_envs}, one for each world, is needed"
+                )
+            numbers = [_read_seed(one) for one in seed]
+            self.batch.seed_each(numbers)
+            super().reset(seed=numbers[0])
+        else:
+            super().reset(seed=None if seed is None else _read_seed(seed))
+            if seed is not None or not self._begun:
+                self.batch.seed(int(self.np_random.integers(_LARGEST_SEED)) if seed is None else seed % 2**63)
         given = _read_options(options)
         where = self._mask(given.pop("reset_mask", None))
         self._arrange(given, where)
@@ -239,7 +276,8 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
     def _arrange(self, options: dict[str, Any], where: NDArray[np.bool_]) -> None:
         """Set up worlds by the options; `index` may be one number or one for each world."""
         indices = self._indices(options)
-        scenario = read_scenario(options, int(self.np_random.integers(_LARGEST_SEED)) if options else 0)
+        seed = int(self.np_random.integers(_LARGEST_SEED)) if options else 0
+        scenario = read_scenario(options, seed, self._difficulty)
         entries = scenario.entries if scenario.entries is not None else self._own_entries
         for index in [scenario.index] if indices is None else indices:
             if index is not None and not 0 <= index < len(entries):
@@ -248,7 +286,7 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
             if not where.all():
                 raise WorldError("reset_mask: other programs can only be given to all worlds at once")
             settings = self._settings | {"require_worlds": scenario.cells is None}
-            self.batch = Batch(entries, self.num_envs, **settings)  # type: ignore[arg-type]
+            self.batch = Batch(entries, self.num_envs, **settings)
             self._entries = entries
             self.batch.seed(int(self.np_random.integers(_LARGEST_SEED)))
         if scenario.index is None:
@@ -312,6 +350,10 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         if chosen.min() < 0 or chosen.max() >= len(ACTIONS):
             raise WorldError(f"an action is a number from 0 to {len(ACTIONS) - 1}")
         return chosen
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """(worlds, actions) the action masks, in the form that sb3-contrib's MaskablePPO needs."""
+        return self.batch.view.mask.copy()
 
     def _final(self, over: NDArray[np.bool_]) -> NDArray[Any]:
         """Copies of the last observations of the worlds that are over, which a new episode overwrites."""

@@ -20,9 +20,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from program_guided.compiled import kernel
 from program_guided.language.syntax import Call, Program, Word
 from program_guided.language.table import compile_program
 from program_guided.learning.worlds import pointed_rows
@@ -111,7 +111,7 @@ class History:
         before, *others = (np.stack(each) for each in zip(*self._steps, strict=True))
         chance = random.random((2, *before.shape))
         routines, delays = np.full(before.shape, NONE, np.int64), np.zeros(before.shape, np.int64)
-        _choose(before, *others, chance, routines, delays)  # type: ignore[call-arg]
+        _choose(before, *others, chance, routines, delays)
         taken = (routines >= MINE) | (random.random(before.shape) < share)
         numbers = np.flatnonzero((routines != NONE) & taken & self._named[routines])
         return numbers, WORDS[routines.ravel()[numbers]], delays.ravel()[numbers]
@@ -147,7 +147,7 @@ def _missed(batch: Batch, operation: NDArray[np.int8], target: NDArray[np.int64]
     return np.where(placed, there, np.where(sold, SELL + thing, NONE))
 
 
-@njit(cache=True)
+@kernel
 def _choose(before, after, special, pointed, running, ended, chance, routines, delays):  # type: ignore[no-untyped-def]
     """Choose for every step a routine other than the pointed one that was achieved in it or later, and the delay."""
     steps, worlds = before.shape

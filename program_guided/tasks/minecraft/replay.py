@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from program_guided.tasks.minecraft.domain import LARGEST_SIDE
-from program_guided.tasks.minecraft.world.kernels import compares
+from program_guided.tasks.minecraft.world.kernels import compare_counts
 from program_guided.tasks.minecraft.world.rules import Operation
 from program_guided.tasks.minecraft.world.state import ProgramSet
 
@@ -31,13 +31,8 @@ class CountConditions:
         self.number[rows] = number.ravel()
         kinds, comparisons, numbers = programs.arguments[rows[first]].T
         carried = programs.operation[rows[first]] == Operation.AGENT
-        true = np.array(
-            [
-                [compares(count, comparison, number) for count in range(COUNTS)]
-                for comparison, number in zip(comparisons, numbers, strict=True)
-            ],
-            np.float32,
-        ).reshape(-1, COUNTS)
+        true = np.zeros((len(words), COUNTS), np.float32)
+        compare_counts(comparisons, numbers, true)
         same = (kinds[:, None] == kinds) & (carried[:, None] == carried)
         self.implied = np.stack([_implied(1 - true, true, same), _implied(true, true, same)], axis=1)
 

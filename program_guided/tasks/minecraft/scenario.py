@@ -16,7 +16,7 @@ Symbols of a map: `.` flat  `#` wall  `~` river  `=` bridge  `$` merchant  `g` g
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,13 +29,12 @@ from program_guided.language.printer import relined
 from program_guided.language.syntax import Program, calls
 from program_guided.tasks.minecraft.domain import DOMAIN, KINDS, LARGEST_SIDE, OBJECTS, SMALLEST_SIDE, THINGS
 from program_guided.tasks.minecraft.entry import Entry
-from program_guided.tasks.minecraft.splits import load_split
+from program_guided.tasks.minecraft.splits import Difficulty, load_difficulty
 from program_guided.tasks.minecraft.world.batch import DEFAULT_SIDES, MAX_ROUTINES, Batch
-from program_guided.tasks.minecraft.world.generator import recount
 from program_guided.tasks.minecraft.world.rules import WALKABLE, Cell
 from program_guided.tasks.minecraft.world.state import Worlds
 
-__all__ = ["SYMBOLS", "Scenario", "read_scenario", "whole_number", "world_of"]
+__all__ = ["SYMBOLS", "Scenario", "read_scenario", "whole_number", "world_of", "worlds_of"]
 
 SYMBOLS = dict(zip(THINGS, ".#~=$gwistcr", strict=True))
 AGENT = "@"
@@ -89,11 +88,12 @@ class Scenario:
         worlds.side[i] = side
         worlds.agent[i] = free[0]
         worlds.inventory[i] = 0
-        recount(worlds, i)
+        worlds.counts[i] = np.bincount(self.cells.ravel(), minlength=len(KINDS))
 
 
-def read_scenario(options: Mapping[str, Any], seed: int) -> Scenario:
-    """Read options; `seed` is that of a given program's worlds. An option that is None is ignored."""
+def read_scenario(options: Mapping[str, Any], seed: int, difficulty: Difficulty = "full") -> Scenario:
+    """Read options; `seed` is that of a given program's worlds, `difficulty` that of a split. An option that is None is
+    ignored."""
     if not isinstance(options, Mapping):
         raise WorldError(f"options: {options!r} is not a dictionary of options")
     for name in options:
@@ -102,7 +102,7 @@ def read_scenario(options: Mapping[str, Any], seed: int) -> Scenario:
     given = {name: value for name, value in options.items() if value is not None}
     if "program" in given and "split" in given:
         raise WorldError("program and split: give one of them, not both")
-    entries = _entries(given, seed)
+    entries = _entries(given, seed, difficulty)
     index = whole_number("index", given["index"]) if "index" in given else None
     if "program" in given:
         if index:
@@ -131,14 +131,14 @@ def _is_list(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, bytes)
 
 
-def _entries(given: Mapping[str, Any], seed: int) -> tuple[Entry, ...] | None:
+def _entries(given: Mapping[str, Any], seed: int, difficulty: Difficulty) -> tuple[Entry, ...] | None:
     program = given.get("program")
     if program is not None:
         if not isinstance(program, str | Program):
             raise WorldError(f"program: {program!r} is neither a text nor a Program")
         parsed = parse(program, DOMAIN, "program") if isinstance(program, str) else _checked(program)
         return (Entry(relined(parsed, DOMAIN), seed),)
-    return load_split(str(given["split"])) if "split" in given else None
+    return load_difficulty(str(given["split"]), difficulty) if "split" in given else None
 
 
 def _checked(program: Program) -> Program:
@@ -221,11 +221,17 @@ def _read_inventory(given: object) -> NDArray[np.int16]:
 
 def world_of(options: Mapping[str, Any], seed: int) -> Batch:
     """A batch of one world, at the start of the program of the options."""
-    scenario = read_scenario({name: option for name, option in options.items() if option is not None}, seed)
-    assert scenario.entries is not None
-    drawn = scenario.cells is None
+    return worlds_of([options], [seed])
+
+
+def worlds_of(options: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> Batch:
+    """A batch of worlds, each at the start of the program of its options; either all maps are given, or none."""
+    scenarios = [read_scenario(each, seed) for each, seed in zip(options, seeds, strict=True)]
+    entries = [entry for scenario in scenarios for entry in scenario.entries or ()]
+    drawn = scenarios[0].cells is None
     sides = DEFAULT_SIDES if drawn else (DEFAULT_SIDES[0], LARGEST_SIDE)
-    routines = max(MAX_ROUTINES, len(scenario.entries[0].table))
-    batch = Batch(scenario.entries, 1, sides=sides, max_routines=routines, require_worlds=drawn)
-    scenario.put(batch, 0)
+    routines = max(MAX_ROUTINES, *(len(entry.table) for entry in entries))
+    batch = Batch(entries, len(entries), sides=sides, max_routines=routines, require_worlds=drawn)
+    for number, scenario in enumerate(scenarios):
+        replace(scenario, index=number).put(batch, number)
     return batch

@@ -19,18 +19,38 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Literal, get_args
 
 from program_guided.errors import DataError
-from program_guided.language.domain import unknown
+from program_guided.language.domain import ACTION, unknown
 from program_guided.language.parser import parse
+from program_guided.language.printer import relined
+from program_guided.language.syntax import Call, Program
+from program_guided.language.table import Kind
 from program_guided.tasks.minecraft.domain import DOMAIN
 from program_guided.tasks.minecraft.entry import Entry
 
-__all__ = ["ALIASES", "SIZES", "SPLITS_FOLDER", "encode", "load_split", "split_name"]
+__all__ = [
+    "ALIASES",
+    "DIFFICULTIES",
+    "SIZES",
+    "SPLITS_FOLDER",
+    "Difficulty",
+    "check_difficulty",
+    "encode",
+    "load_difficulty",
+    "load_split",
+    "split_name",
+]
 
 SPLITS_FOLDER = Path(__file__).with_name("splits")
 SIZES = {"train": 4000, "test": 500, "longer": 500, "complex": 500, "test-complex": 500}
 ALIASES = {"standard": "test"}
+Difficulty = Literal["easy", "medium", "full"]
+"""easy: of each program the first behaviour alone. medium: programs of at most MEDIUM_ROUTINES routines, at most one of
+them a condition. full: all programs as they are."""
+DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
+MEDIUM_ROUTINES = 4
 
 
 def split_name(name: str) -> str:
@@ -54,6 +74,38 @@ def _load(name: str, folder: Path) -> tuple[Entry, ...]:
         raise DataError(f"{path}: is not the file that was built; run 'proto dataset build minecraft' to restore it")
     records = [json.loads(line) for line in data.decode("utf-8").splitlines()]
     return tuple(Entry(parse(record["program"], DOMAIN), record["seed"]) for record in records)
+
+
+def check_difficulty(name: str) -> Difficulty:
+    """One clear error for a difficulty that there is not."""
+    for known in DIFFICULTIES:
+        if name == known:
+            return known
+    raise DataError(f"{unknown('difficulty', str(name), DIFFICULTIES)} (there are {', '.join(DIFFICULTIES)})")
+
+
+def load_difficulty(name: str, difficulty: Difficulty) -> tuple[Entry, ...]:
+    """The entries of a split at a difficulty; the same object on every call."""
+    entries = load_split(name) if difficulty == "full" else _simplified(split_name(name), difficulty)
+    if not entries:
+        raise DataError(f"split '{name}': has no programs of difficulty '{difficulty}'; take train or test")
+    return entries
+
+
+@cache
+def _simplified(name: str, difficulty: Difficulty) -> tuple[Entry, ...]:
+    entries = load_split(name)
+    if difficulty == "easy":
+        return tuple(Entry(relined(Program((_first_behaviour(entry),)), DOMAIN), entry.seed) for entry in entries)
+    return tuple(
+        entry
+        for entry in entries
+        if len(entry.table) <= MEDIUM_ROUTINES and sum(kind != Kind.STEP for kind in entry.table.kind) <= 1
+    )
+
+
+def _first_behaviour(entry: Entry) -> Call:
+    return next(call for call in entry.table.calls if DOMAIN.operation(call.operation).output == ACTION)
 
 
 def encode(splits: dict[str, Sequence[Entry]]) -> dict[str, bytes]:

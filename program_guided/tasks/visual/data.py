@@ -10,6 +10,7 @@ import numpy as np
 from program_guided.errors import DataError
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
+from program_guided.tasks.visual.plan import OBJECTS_FOLDER
 
 __all__ = ["VisualData"]
 
@@ -20,7 +21,20 @@ class VisualData:
     def __init__(self, folder: Path, features: Path | None = None) -> None:
         self.index = Index.open(folder / "index")
         self.index.check_sources(folder)
-        self.features = ObjectFeatures(features or folder / "objects")
+        self.features = ObjectFeatures(features or folder / OBJECTS_FOLDER)
+        self._check_seeds()
+
+    def _check_seeds(self) -> None:
+        """Raise `DataError` for features of other scenes; those of another detector are of the same."""
+        plan, world = self.index.header["plan"], self.features.world
+        if plan is None or world is None:
+            return
+        known, found = ([each[key] for key in ("version", "seed")] for each in (plan, world.plan))
+        if known != found:
+            raise DataError(
+                f"{self.features.info_path}: is of the world with seed {found[1]} (version {found[0]}), but the "
+                f"questions are of seed {known[1]} (version {known[0]}); give the features of that world"
+            )
 
     @cached_property
     def feature_count(self) -> int:

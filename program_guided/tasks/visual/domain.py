@@ -151,28 +151,29 @@ class Family:
     form: Form
     inputs: tuple[str, ...]
     output: str
+    about: str
 
 
 ONE, TWO = (OBJECTS,), (OBJECTS, OBJECTS)
 BARE = ("",)
 FAMILIES = (
-    Family("select", BARE, WORD, (), OBJECTS),
-    Family("relate", BARE, RELATION, ONE, OBJECTS),
-    Family("filter", FILTERED, WORD, ONE, OBJECTS),
-    Family("query", BARE, WORD, ONE, ANSWER),
-    Family("choose", CHOSEN, OPTIONS, ONE, ANSWER),
-    Family("choose", ("rel",), RELATIONS, ONE, ANSWER),
-    Family("choose", COMPARATIVES, NOTHING, TWO, ANSWER),
-    Family("common", BARE, NOTHING, TWO, ANSWER),
-    Family("verify", VERIFIED, WORD, ONE, BOOLEAN),
-    Family("verify", ("rel",), RELATION, ONE, BOOLEAN),
-    Family("exist", BARE, QUESTION_MARK, ONE, BOOLEAN),
-    Family("same", BARE, WORD, ONE, BOOLEAN),
-    Family("same", ("color", "material", "shape"), NOTHING, TWO, BOOLEAN),
-    Family("different", BARE, WORD, ONE, BOOLEAN),
-    Family("different", ("color", "shape"), NOTHING, TWO, BOOLEAN),
-    Family("and", BARE, NOTHING, (BOOLEAN, BOOLEAN), BOOLEAN),
-    Family("or", BARE, NOTHING, (BOOLEAN, BOOLEAN), BOOLEAN),
+    Family("select", BARE, WORD, (), OBJECTS, "all objects of this name"),
+    Family("relate", BARE, RELATION, ONE, OBJECTS, "objects of this name in this relation to the input"),
+    Family("filter", FILTERED, WORD, ONE, OBJECTS, "those objects of the input that are this"),
+    Family("query", BARE, WORD, ONE, ANSWER, "value of this attribute of the input"),
+    Family("choose", CHOSEN, OPTIONS, ONE, ANSWER, "which of two things the input is"),
+    Family("choose", ("rel",), RELATIONS, ONE, ANSWER, "in which of two relations the input is to an object"),
+    Family("choose", COMPARATIVES, NOTHING, TWO, ANSWER, "which of two inputs is more so"),
+    Family("common", BARE, NOTHING, TWO, ANSWER, "attribute in which two inputs are equal"),
+    Family("verify", VERIFIED, WORD, ONE, BOOLEAN, "whether the input is this"),
+    Family("verify", ("rel",), RELATION, ONE, BOOLEAN, "whether the input is in this relation to an object"),
+    Family("exist", BARE, QUESTION_MARK, ONE, BOOLEAN, "whether the input has any object"),
+    Family("same", BARE, WORD, ONE, BOOLEAN, "whether the objects of the input are equal in this attribute"),
+    Family("same", ("color", "material", "shape"), NOTHING, TWO, BOOLEAN, "whether two inputs are equal in this"),
+    Family("different", BARE, WORD, ONE, BOOLEAN, "whether the objects of the input differ in this attribute"),
+    Family("different", ("color", "shape"), NOTHING, TWO, BOOLEAN, "whether two inputs differ in this"),
+    Family("and", BARE, NOTHING, (BOOLEAN, BOOLEAN), BOOLEAN, "whether both inputs are true"),
+    Family("or", BARE, NOTHING, (BOOLEAN, BOOLEAN), BOOLEAN, "whether any input is true"),
 )
 
 
@@ -191,7 +192,7 @@ def _row(family: Family, category: str) -> Row:
     release_name = f"{family.name} {category}".rstrip()
     name = re.sub(r"(?<=[a-z])([A-Z])", r"_\1", release_name).replace(" ", "_").lower()
     inputs = tuple(Input(each.lower(), each) for each in family.inputs)
-    operation = Operation(name, (*inputs[:1], *family.form.parameters, *inputs[1:]), family.output)
+    operation = Operation(name, (*inputs[:1], *family.form.parameters, *inputs[1:]), family.output, about=family.about)
     return Row(operation, release_name, family.name, category, family.form)
 
 

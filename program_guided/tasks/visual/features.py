@@ -20,18 +20,25 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import h5py  # type: ignore[import-untyped,unused-ignore]
 import numpy as np
 from numpy.typing import NDArray
 
 from program_guided.errors import DataError, quote
 from program_guided.files import read_json
+from program_guided.tasks.visual.checksums import described, read_checked
+from program_guided.tasks.visual.graph import MAX_SIDE
+from program_guided.tasks.visual.h5 import FAULTS, NUMBERS, TEXTS, checked_dataset, open_h5
+from program_guided.tasks.visual.plan import OBJECTS_FOLDER, REMEDY, World, complete_world
 
-__all__ = ["DIMENSION", "MAX_DETECTED", "Detected", "ObjectFeatures", "SpatialFeatures", "info_path"]
+__all__ = ["DIMENSION", "INFO_CHECKSUM", "MAX_DETECTED", "Detected", "ObjectFeatures", "SpatialFeatures", "info_path"]
 
 DIMENSION = 2048
 MAX_DETECTED = 50
 """N of the paper."""
+MAX_NUMBER = 2**31 - 1
+"""Maximum number of a file, a row or an object."""
+INFO_CHECKSUM = "info_sha256"
+"""Attribute of an extracted file: checksum of the file that maps pictures to its rows."""
 
 Floats = NDArray[np.float32]
 
@@ -60,8 +67,11 @@ class _Chunks:
         self._place = place
         self._name = name
         self.info_path = info_path(self._path(0))
-        self._info = _read_info(self.info_path)
+        self.world = self._world()
+        """The world that the features were built with; None for those of a release, and for extracted ones."""
+        self._info, self._info_digest = self._read_info()
         self._open: dict[int, Any] = {}
+        self._datasets: dict[tuple[int, str], Any] = {}
         self._arrays: dict[str, NDArray[Any]] = {}
 
     def __enter__(self) -> Self:
@@ -73,6 +83,7 @@ class _Chunks:
         self.close()
 
     def close(self) -> None:
+        self._datasets.clear()
         for file in self._open.values():
             file.close()
         self._open.clear()
@@ -85,6 +96,20 @@ class _Chunks:
         alone = self._place.suffix == ".h5" and number == 0
         return self._place if alone else self._place / f"{self._name}_{number}.h5"
 
+    def _world(self) -> World | None:
+        folder = self.info_path.parent
+        return complete_world(folder.parent) if folder.name == OBJECTS_FOLDER else None
+
+    def _read_info(self) -> tuple[dict[str, Any], str]:
+        """The rows by picture, and the checksum of their file."""
+        about = self.world.about(self.info_path) if self.world else None
+        if self.world and about:
+            read_checked(self.info_path, about, REMEDY)
+        info = read_json(self.info_path)
+        if not isinstance(info, dict) or not info:
+            raise DataError(f"{self.info_path}: expected an object that maps image ids to rows")
+        return info, described(self.info_path)["sha256"]
+
     def _entry(self, image_id: str, *names: str) -> list[int]:
         """Integers of a picture's info record."""
         record = self._info.get(image_id)
@@ -92,38 +117,54 @@ class _Chunks:
             raise DataError(f"{self.info_path}: there are no features of image {quote(image_id)}")
         values = [record.get(name) if isinstance(record, dict) else None for name in names]
         for name, value in zip(names, values, strict=True):
-            if type(value) is not int or value < 0:
-                raise DataError(f"{self.info_path}: image {quote(image_id)}: '{name}' must be a whole number")
+            low, high = (1, MAX_SIDE) if name in ("width", "height") else (0, MAX_NUMBER)
+            if type(value) is not int or not low <= value <= high:
+                raise DataError(
+                    f"{self.info_path}: image {quote(image_id)}: '{name}' must be a whole number from {low} to {high:,}"
+                )
         return [int(value) for value in values if value is not None]
 
     def _rows(self, image_id: str, dataset: str, file: int, row: int, shape: tuple[int | None, ...]) -> Floats:
         """A picture's row of a dataset, checked against a shape (None: any length)."""
         path = self._path(file)
         where = f"{path}: '{dataset}' row {row} (image {quote(image_id)})"
+        data = self._dataset(file, dataset, NUMBERS, 1 + len(shape))
+        if row >= len(data):
+            raise DataError(f"{where}: there are only {len(data)} rows")
         try:
-            data = self._file(file, path)[dataset]
-            if row >= len(data):
-                raise DataError(f"{where}: there are only {len(data)} rows")
-            values = np.asarray(data[row], np.float32)
-        except KeyError:
-            raise DataError(f"{path}: has no '{dataset}'") from None
-        except (OSError, RuntimeError) as error:
+            with np.errstate(over="ignore"):
+                values = np.asarray(data[row], np.float32)
+        except FAULTS as error:
             raise DataError(f"{where}: cannot be read ({error})") from None
-        if len(values.shape) != len(shape) or any(
-            expected not in (None, side) for expected, side in zip(shape, values.shape, strict=True)
-        ):
+        if any(expected not in (None, side) for expected, side in zip(shape, values.shape, strict=True)):
             expected_shape = ", ".join("any" if side is None else str(side) for side in shape)
             raise DataError(f"{where}: has the shape {values.shape}; expected ({expected_shape})")
         return values
+
+    def _dataset(self, number: int, name: str, kinds: str, rank: int) -> Any:
+        if (number, name) not in self._datasets:
+            path = self._path(number)
+            data = checked_dataset(self._file(number, path), path, name, kinds, rank)
+            if data is None:
+                raise DataError(f"{path}: has no '{name}'{self._without(name)}")
+            self._datasets[number, name] = data
+        return self._datasets[number, name]
+
+    def _without(self, name: str) -> str:
+        return ""
 
     def _file(self, number: int, path: Path) -> Any:
         if number not in self._open:
             if not path.is_file():
                 raise DataError(f"{path}: is missing, though {self.info_path.name} names it")
+            file = open_h5(path)
             try:
-                self._open[number] = h5py.File(path, "r")
-            except OSError as error:
-                raise DataError(f"{path}: is cut off or no HDF5 file ({error})") from None
+                digest = file.attrs.get(INFO_CHECKSUM)
+            except FAULTS as error:
+                raise DataError(f"{path}: is damaged ({error})") from None
+            if digest not in (None, self._info_digest):
+                raise DataError(f"{self.info_path}: is damaged, or not of {path.name}; extract the features again")
+            self._open[number] = file
         return self._open[number]
 
 
@@ -142,35 +183,47 @@ class ObjectFeatures(_Chunks):
             problem = f"'objectsNum' is {count}, but there are {len(features)} rows"
             raise DataError(f"{self.info_path}: image {quote(image_id)}: {problem}")
         count = min(count, max_detected)
+        if not (np.isfinite(features[:count]).all() and np.isfinite(boxes[:count]).all()):
+            raise DataError(f"{self._path(file)}: row {row} (image {quote(image_id)}) has values that are not finite")
         return Detected(features[:count], boxes[:count], width, height)
 
     def class_names(self) -> tuple[str, ...]:
         """Names of the classes, synonyms separated by commas; only extracted features have a classifier."""
-        return tuple(name.decode("utf-8") for name in self._classifier("class_names").tolist())
+        names = self._classifier("class_names", TEXTS, 1).tolist()
+        return tuple(name.decode("utf-8", "replace") for name in names)
 
     def class_logits(self, image_id: str, max_detected: int | None = None) -> Floats:
         """(n, classes) logits of the classifier for each object."""
         features = self.read(image_id, max_detected or sys.maxsize).features
         weights, bias = self.classifier()
+        if features.shape[1] != weights.shape[1] or len(weights) != len(bias):
+            raise DataError(f"{self._path(0)}: the classifier does not fit the features; extract them again")
         return features @ weights.T + bias
 
     @property
     def classifies(self) -> bool:
         """True if the file includes a classifier."""
-        return self._path(0).is_file() and "class_weights" in self._file(0, self._path(0))
+        path = self._path(0)
+        return (
+            path.is_file() and checked_dataset(self._file(0, path), path, "class_weights", NUMBERS, rank=2) is not None
+        )
 
     def classifier(self) -> tuple[Floats, Floats]:
         """Weights (classes, dimension) and bias (classes,) of the linear classifier of objects."""
-        weights, bias = (self._classifier(name).astype(np.float32) for name in ("class_weights", "class_bias"))
-        return weights, bias
+        weights, bias = self._classifier("class_weights", NUMBERS, 2), self._classifier("class_bias", NUMBERS, 1)
+        return weights.astype(np.float32), bias.astype(np.float32)
 
-    def _classifier(self, name: str) -> NDArray[Any]:
-        path = self._path(0)
-        if name not in self._file(0, path):
-            raise DataError(f"{path}: has no '{name}'; only features of proto features extract have a classifier")
+    def _classifier(self, name: str, kinds: str, rank: int) -> NDArray[Any]:
         if name not in self._arrays:
-            self._arrays[name] = np.asarray(self._file(0, path)[name][()])
+            data = self._dataset(0, name, kinds, rank)
+            try:
+                self._arrays[name] = np.asarray(data[()])
+            except FAULTS as error:
+                raise DataError(f"{self._path(0)}: '{name}' cannot be read ({error})") from None
         return self._arrays[name]
+
+    def _without(self, name: str) -> str:
+        return "; only features of proto features extract have a classifier" if name.startswith("class_") else ""
 
 
 class SpatialFeatures(_Chunks):
@@ -183,10 +236,3 @@ class SpatialFeatures(_Chunks):
         """(2048, 7, 7)"""
         file, row = self._entry(image_id, "file", "idx")
         return self._rows(image_id, "features", file, row, (None, 7, 7))
-
-
-def _read_info(path: Path) -> dict[str, Any]:
-    info = read_json(path)
-    if not isinstance(info, dict):
-        raise DataError(f"{path}: expected an object that maps image ids to rows")
-    return info

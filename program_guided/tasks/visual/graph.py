@@ -8,14 +8,16 @@ Departures from the paper: none; these are the records of the release's `sceneGr
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from program_guided.errors import DataError, quote
 
-__all__ = ["Box", "Scene", "SceneObject", "record_of", "scene_of"]
+__all__ = ["MAX_SIDE", "Box", "Scene", "SceneObject", "record_of", "scene_of"]
+
+MAX_SIDE = 1_000_000
+"""Maximum side of a picture, and maximum distance of a box from its corner, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,11 @@ class Scene:
     location: str | None = None
     weather: str | None = None
 
+    def _repr_png_(self) -> bytes:
+        from program_guided.tasks.visual.drawing.scene import draw_scene, png_bytes
+
+        return png_bytes(draw_scene(self, legend=False))
+
 
 def scene_of(record: Any, image_id: str) -> Scene:
     """Read one record; raises `DataError` that names the wrong field."""
@@ -71,8 +78,8 @@ def scene_of(record: Any, image_id: str) -> Scene:
         width, height = record["width"], record["height"]
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"expected 'width', 'height' and 'objects' ({_reason(error)})") from None
-    if not (_is_number(width) and _is_number(height) and width > 0 and height > 0):
-        raise DataError("'width' and 'height' must be numbers above 0")
+    if not (_is_number(width) and _is_number(height) and width >= 1 and height >= 1):
+        raise DataError(f"'width' and 'height' must be numbers from 1 to {MAX_SIDE:,}")
     where = {name: record.get(name) for name in ("location", "weather")}
     if not all(value is None or isinstance(value, str) for value in where.values()):
         raise DataError("'location' and 'weather' must be texts")
@@ -99,12 +106,14 @@ def _object(value: Any, key: str) -> SceneObject:
         sides = [value[side] for side in ("x", "y", "w", "h")]
         relations = tuple((relation["name"], str(relation["object"])) for relation in value["relations"])
         name, attributes = value["name"], tuple(value["attributes"])
+        if not isinstance(value["attributes"], list):
+            raise TypeError
     except (KeyError, TypeError) as error:
         raise DataError(f"object {quote(key)}: {_reason(error)}") from None
     if not all(isinstance(text, str) for text in (name, *attributes, *(relation for relation, _ in relations))):
         raise DataError(f"object {quote(key)}: its name, attributes and relations must be texts")
     if not all(map(_is_number, sides)):
-        raise DataError(f"object {quote(key)}: its box must be four numbers")
+        raise DataError(f"object {quote(key)}: its box must be four numbers of at most {MAX_SIDE:,}")
     return SceneObject(name, Box(*sides), attributes, relations)
 
 
@@ -119,7 +128,8 @@ def _object_record(thing: SceneObject) -> dict[str, Any]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """True for a number of pixels; false for not a number, too."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MAX_SIDE
 
 
 def _reason(error: Exception) -> str:

@@ -21,12 +21,13 @@ from program_guided.language.syntax import Program
 from program_guided.learning.checkpoint import Checkpoint
 from program_guided.learning.evaluation import Outputs, outputs_of
 from program_guided.learning.examples import programs_of, tensors_of
-from program_guided.learning.results import MEANT
+from program_guided.learning.results import THRESHOLD
 from program_guided.models.model import Model
 from program_guided.tasks.executor import check_words
 from program_guided.tasks.visual.batches import arrays_of
 from program_guided.tasks.visual.domain import OBJECTS
 from program_guided.tasks.visual.drawing.panels import Corners, Finding, draw_card, draw_reasoning
+from program_guided.tasks.visual.drawing.scene import png_bytes
 from program_guided.tasks.visual.embedded.detections import Detector, detect
 from program_guided.tasks.visual.embedded.scenes import sample_scene
 from program_guided.tasks.visual.features import Detected
@@ -62,6 +63,9 @@ class Reasoning:
     def picture(self, title: str = "") -> Image.Image:
         """Draw one panel for every routine."""
         return draw_reasoning(self.scene, self.findings, title)
+
+    def _repr_png_(self) -> bytes:
+        return png_bytes(self.picture())
 
     def card(self, title: str = "") -> Image.Image:
         """Draw all routines on one small card, for a `contact_sheet` of many."""
@@ -129,7 +133,7 @@ class Reasoner:
 
 
 def _objects(text: str, probabilities: NDArray[np.float32], scene: Scene, detected: Detected, truth: Result) -> Finding:
-    chosen = probabilities > MEANT
+    chosen = probabilities > THRESHOLD
     boxes: list[Corners] = [tuple(box) for box in detected.boxes[chosen].tolist()]
     ids = _matched(boxes, scene)
     right = set(ids) == set(truth.value) if isinstance(truth.value, tuple) and truth.value != (SCENE,) else None

@@ -29,8 +29,8 @@ from program_guided.tasks.visual.domain import DOMAIN, OPERATION_WORDS, parse_vi
 
 if TYPE_CHECKING:  # the language of visual programs is read without torch and the data's libraries
     from program_guided.learning.checkpoint import Checkpoint
-    from program_guided.learning.learner import Agree, Learner, Share
-    from program_guided.learning.trainer import Standing
+    from program_guided.learning.learner import AllReduce, Learner, Share
+    from program_guided.learning.trainer import Validation
     from program_guided.models.model import Model
     from program_guided.tasks.visual.batches import Questions
     from program_guided.tasks.visual.data import VisualData
@@ -177,21 +177,27 @@ class Visual(TaskBase):
         return together
 
     def learner(
-        self, model: Model, settings: Any, target: Target, seed: int, share: Share = (0, 1), agree: Agree | None = None
+        self,
+        model: Model,
+        settings: Any,
+        target: Target,
+        seed: int,
+        share: Share = (0, 1),
+        all_reduce: AllReduce | None = None,
     ) -> Learner[Any]:
         from program_guided.learning.learner import alone
         from program_guided.learning.supervised import Supervised
 
         source = self.questions(self.opened.first_of(self._train_sets))
-        return Supervised(model, source, settings, seed, share, agree or alone, dense=target == "dense")
+        return Supervised(model, source, settings, seed, share, all_reduce or alone, dense=target == "dense")
 
-    def standing(self, model: Model) -> Standing:
-        from program_guided.learning.trainer import Standing
+    def validate(self, model: Model) -> Validation:
+        from program_guided.learning.trainer import Validation
         from program_guided.tasks.visual.evaluation import answer_questions
 
         numbers = np.arange(min(self.held_out, len(self._held_out)))
         found = answer_questions(model, self._held_out, numbers)
-        return Standing(found.accuracy, found.families)
+        return Validation(found.accuracy, found.families)
 
     def executor(self, model: Model, checkpoint: Checkpoint, **acting: Any) -> Reasoner:
         from program_guided.tasks.visual.reasoner import Reasoner

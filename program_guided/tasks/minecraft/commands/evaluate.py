@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -68,23 +68,21 @@ class Evaluate:
     against: Literal["time", "steps"] = "time"
     """Horizontal axis of the figure."""
 
-    def run(self, task: Minecraft, agents: Sequence[str], given: str | None) -> int:
+    def run(self, task: Minecraft, agents: Sequence[str]) -> int:
         self._check(agents)
         splits = self._splits()
         for name in agents:
-            self._agent(task, name, given)  # unreadable checkpoints are errors before anything is measured
+            self._agent(task, name)  # unreadable checkpoints are errors before anything is measured
         acting = {"repetition_penalty": self.repetition_penalty, "sample": self.sample, "seed": self.seed}
         figures: dict[str, Any] = {**acting, "unseen": self.unseen, "worlds": self.worlds, "sides": self.sides}
         figures["agents"] = {}
         with progress_bars() as progress:
-            bar = progress.add_task("splits", total=len(agents) * len(splits))
             for name in agents:
                 found: dict[str, Any] = {}
                 for split, entries in splits.items():
-                    progress.update(bar, description=f"{name} on {split}")
-                    agent, training = self._agent(task, name, given)
-                    found[split] = self._measured(task, agent, entries, split)
-                    progress.update(bar, advance=1)
+                    show = progress.bar(f"{name} on {split}", len(entries) * self.worlds)
+                    agent, training = self._agent(task, name)
+                    found[split] = self._measured(task, agent, entries, split, show)
                 figures["agents"][name] = {"training": training, "splits": found}
         figures["means"] = means_of(figures["agents"], "completion")
         self._draw(figures)
@@ -107,16 +105,19 @@ class Evaluate:
                     raise DataError(f"{path}: the file's name must end with {suffix}")
                 check_writable(path)
 
-    def _measured(self, task: Minecraft, agent: Any, entries: Sequence[Entry], split: str) -> dict[str, Any]:
+    def _measured(
+        self, task: Minecraft, agent: Any, entries: Sequence[Entry], split: str, show: Callable[[int], None]
+    ) -> dict[str, Any]:
         from program_guided.learning.agents import run_programs
-        from program_guided.tasks.learners import figures_of
+        from program_guided.tasks.learners import ended_to, figures_of
         from program_guided.tasks.minecraft.agents import placed
 
         try:
             runs = []
             for variant in range(self.worlds):
                 batch = placed(entries, variant, self.sides)
-                runs.append(run_programs(batch, agent))
+                runs.append(run_programs(batch, agent, ended_to(show, variant * len(entries))))
+            show(len(entries) * self.worlds)
             return figures_of(task, entries, runs, batch)
         except WorldError as error:
             raise DataError(f"{split}: {error}") from None
@@ -142,13 +143,13 @@ class Evaluate:
             raise DataError(f"unseen {self.unseen}: no program of {', '.join(names)} contains it")
         return splits
 
-    def _agent(self, task: Minecraft, name: str, given: str | None) -> tuple[Any, dict[str, Any]]:
+    def _agent(self, task: Minecraft, name: str) -> tuple[Any, dict[str, Any]]:
         if self.unseen is not None and name == "planner":
             from program_guided.tasks.minecraft.routines import IgnorantPlanner, read_routine
 
             return IgnorantPlanner(read_routine(self.unseen), self.seed), {}
         acting = {"repetition_penalty": self.repetition_penalty, "sample": self.sample, "seed": self.seed}
-        return world_agent(task, name, given, **acting)
+        return world_agent(task, name, **acting)
 
     def _draw(self, figures: Mapping[str, Any]) -> None:
         if self.figure is None:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from program_guided.errors import DataError
+from program_guided.errors import DataError, WorldError
 from program_guided.files import make_folder_of
 from program_guided.language.syntax import Program
 from program_guided.output import Flag, OptionalPath, counted, print_json
+from program_guided.shipped import example
 from program_guided.tasks.commands import world_agent
 
 if TYPE_CHECKING:
@@ -25,9 +26,10 @@ class Run:
     """Execute a program in a world, animated."""
 
     seed: int = 0
-    """Seed of the world, and of chance."""
+    """Seed of the world, and of chance; left out, the one that the program names (# seed: 9), or 0."""
     map: OptionalPath = None
-    """File with a map to run in (symbols . # ~ = $ g w i s t c r, and @ for the agent) instead of a sampled world."""
+    """File with a map to run in (symbols . # ~ = $ g w i s t c r, and @ for the agent), or the name of an example,
+    instead of a sampled world."""
     inventory: dict[str, int] | None = None
     """Objects that the agent carries at the start, as in: --inventory wood 2 gold 1."""
     gif: OptionalPath = None
@@ -39,19 +41,20 @@ class Run:
     json: Flag = False
     """Print the execution as JSON, without animation."""
 
-    def run(self, task: Minecraft, path: Path, program: Program, agent: str, given: str | None) -> int:
+    def run(self, task: Minecraft, path: Path, program: Program, agent: str) -> int:
         """1 if the program was not finished."""
         from program_guided.tasks.minecraft.snapshots import execution
 
         self._check()
         batch = prepare(program, self.seed, self.map, self.inventory)
-        acting, _ = world_agent(task, agent, given, seed=self.seed)
+        acting, _ = world_agent(task, agent, seed=self.seed)
         moments = list(execution(batch, acting))
         last = moments[-1]
         self._draw(moments)
         if self.json:
             steps = [{"time": each.time, "action": each.action, "message": each.message} for each in moments[1:]]
-            print_json({"program": str(path), "outcome": last.outcome, "steps": last.time, "trace": steps})
+            about = {"program": str(path), "seed": self.seed, "outcome": last.outcome, "steps": last.time}
+            print_json({**about, "trace": steps})
         else:
             self._show(moments, agent)
             if self.map is not None and last.outcome != "finished":
@@ -67,14 +70,15 @@ class Run:
         animate(moments, self.delay)
         last = moments[-1]
         stopped = last.message if last.outcome == "running" else last.outcome
-        print(f"{agent}: {stopped} after {counted(last.time, 'step')}")
+        world = f"seed {self.seed}" if self.map is None else f"map {self.map.name}"
+        print(f"{agent}: {stopped} after {counted(last.time, 'step')} ({world})")
 
     def _try_planner(self, task: Any, program: Program) -> None:
         """Report if the planner fails on the user's map too: the program may be impossible there."""
         from program_guided.tasks.minecraft.snapshots import execution
 
         batch = prepare(program, self.seed, self.map, self.inventory)
-        *_, last = execution(batch, world_agent(task, "planner", None)[0])
+        *_, last = execution(batch, world_agent(task, "planner")[0])
         if last.outcome != "finished":
             print("the planner does not finish this program on this map either: is everything there, and within reach?")
 
@@ -105,8 +109,11 @@ def prepare(program: Program, seed: int, map_file: Path | None, inventory: dict[
     options: dict[str, object] = {"program": program, "inventory": inventory}
     if map_file is not None:
         try:
-            options["map"] = map_file.read_text("utf-8")
+            options["map"] = example(map_file, ".map").read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
             raise DataError(f"{map_file}: the map cannot be read ({reason}); is the path right?") from None
-    return world_of(options, seed)
+    try:
+        return world_of(options, seed)
+    except WorldError as error:
+        raise DataError(f"{map_file}: {error}" if map_file is not None else str(error)) from None

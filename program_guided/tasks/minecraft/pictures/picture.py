@@ -9,10 +9,12 @@ Files are written atomically.
 from __future__ import annotations
 
 import os
+from base64 import b64encode
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
@@ -20,6 +22,7 @@ from uuid import uuid4
 from PIL import Image, ImageDraw
 
 from program_guided.errors import DataError
+from program_guided.language.display import COLOURS, EDITOR
 from program_guided.tasks.minecraft.domain import OBJECTS
 from program_guided.tasks.minecraft.pictures.fonts import fitted, label_font, write_code
 from program_guided.tasks.minecraft.pictures.layout import CELL, GUTTER, LINE, NUMBERS, TITLE, Box, Layout
@@ -27,18 +30,17 @@ from program_guided.tasks.minecraft.pictures.listing import Row, cut, headline, 
 from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
 from program_guided.tasks.minecraft.pictures.sprites import SPRITES, sprite
 
-__all__ = ["picture", "save_gif", "save_png"]
+__all__ = ["animation_html", "picture", "png_bytes", "save_gif", "save_png"]
 
-LAST_MILLISECONDS = 1500
-"""Duration of the last frame of a GIF."""
-COLOURS = 255
+MILLISECONDS, LAST_MILLISECONDS = 250, 1500
+"""Duration of a frame of a GIF, and of the last one."""
+PALETTE = 255
 """One less than a GIF's palette has: the last one marks pixels that did not change between frames."""
 
 PAPER, INK, FAINT = "#f3efe6", "#2e3440", "#8b8f98"
 CARD, CARD_DIM = "#ffffff", "#e9e4d8"
-EDITOR, EDITOR_FAINT = "#262b38", "#7c869c"
+EDITOR_FAINT = "#7c869c"
 AGENT = "#e0186f"
-WORDS = {"keyword": "#c9a2f2", "number": "#f6b26b", "thing": "#8fd694", "name": "#8ac6f5", "other": "#d5dae5"}
 BANNERS = {"running": "#dcd5c5", "finished": "#2f9e44", "failed": "#d6333a", "timeout": "#ec8305"}
 BANDS = {"running": "#4a4326", "finished": "#23512f", "failed": "#6b2430", "timeout": "#65431a"}
 ARROWS = {"running": "#ffd43b", "finished": "#69db7c", "failed": "#ff6b6b", "timeout": "#ffa94d"}
@@ -59,12 +61,26 @@ def save_png(snapshot: Snapshot, path: str | Path) -> None:
     _write(Path(path), lambda file: picture(snapshot).save(file, "PNG", optimize=True))
 
 
-def save_gif(snapshots: Iterable[Snapshot], path: str | Path, milliseconds: int = 250) -> None:
+def save_gif(snapshots: Iterable[Snapshot], path: str | Path, milliseconds: int = MILLISECONDS) -> None:
     """Write an execution as a moving picture that shows each snapshot for some milliseconds."""
     moments = tuple(snapshots)
     if not moments:
         raise DataError(f"{path}: there is nothing to draw, the execution has no snapshots")
     _write(Path(path), lambda file: _save_frames(moments, file, milliseconds))
+
+
+def png_bytes(snapshot: Snapshot) -> bytes:
+    """The picture as the contents of a PNG file."""
+    memory = BytesIO()
+    picture(snapshot).save(memory, "PNG")
+    return memory.getvalue()
+
+
+def animation_html(snapshots: Iterable[Snapshot]) -> str:
+    """An execution as an animation, for notebooks: an image that holds its own data."""
+    memory, moments = BytesIO(), tuple(snapshots)
+    _save_frames(moments, memory, MILLISECONDS)
+    return f'<img alt="{moments[-1].outcome}" src="data:image/gif;base64,{b64encode(memory.getvalue()).decode()}">'
 
 
 @dataclass(frozen=True)
@@ -194,7 +210,7 @@ def _program_row(page: _Page, row: Row, box: Box) -> None:
     x = left + layout.scaled(GUTTER)
     write_code(page.draw, (x - (len(number) + 1.5) * pitch, middle), number, EDITOR_FAINT, pitch)
     for word, kind in words(cut(row.text, layout.characters)):
-        write_code(page.draw, (x, middle), word, WORDS[kind], pitch)
+        write_code(page.draw, (x, middle), word, COLOURS[kind], pitch)
         x += len(word) * pitch
 
 
@@ -243,7 +259,7 @@ def _palette(moments: tuple[Snapshot, ...]) -> Image.Image:
         sheet.paste(image, (0, top), image.convert("RGBA"))
         top += image.height
     # Median cut, PIL's first choice, turns the program's thin coloured letters grey.
-    return sheet.quantize(COLOURS, Image.Quantize.FASTOCTREE)
+    return sheet.quantize(PALETTE, Image.Quantize.FASTOCTREE)
 
 
 def _write(path: Path, save: Callable[[BinaryIO], None]) -> None:

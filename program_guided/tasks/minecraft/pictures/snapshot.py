@@ -28,3 +28,8 @@ class Snapshot:
     """The last event: "mine(gold) ended", "finished", "failed: wrong answer"."""
     outcome: str = "running"
     """running, finished, wrong answer, wrong place, missing object or timeout."""
+
+    def _repr_png_(self) -> bytes:
+        from program_guided.tasks.minecraft.pictures.picture import png_bytes
+
+        return png_bytes(self)

@@ -87,7 +87,7 @@ def view(snapshot: Snapshot) -> RenderableType:
 def animate(snapshots: Iterable[Snapshot], delay: float = 0.15, console: Console | None = None) -> None:
     """Play an execution in place; if the output is no terminal, print its two ends and the messages in between."""
     console = console or Console()
-    play = _play if console.is_terminal else _log
+    play = _play if console.is_terminal and not console.is_dumb_terminal else _log
     play(snapshots, delay, console)
 
 

@@ -21,27 +21,32 @@ from numpy.typing import NDArray
 
 from program_guided.errors import WorldError
 from program_guided.language.table import RoutineTable
-from program_guided.learning.worlds import Conditions, Hindsight, Only, Seen
+from program_guided.learning.worlds import Conditions, Hindsight, Only, WorldObservation
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, LARGEST_SIDE, SMALLEST_SIDE
 from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.world.compiled import compiled, inlined
-from program_guided.tasks.minecraft.world.generator import copy_world, generate
+from program_guided.tasks.minecraft.world.generator import READY, UNKNOWN, copy_world, generate
 from program_guided.tasks.minecraft.world.kernels import NONE, RUNNING, begin, conditions_hold, step_world
 from program_guided.tasks.minecraft.world.planner import label
 from program_guided.tasks.minecraft.world.random import draw, mix
 from program_guided.tasks.minecraft.world.rules import ACTION_MASK, TIME_LIMIT, Action, Outcome
 from program_guided.tasks.minecraft.world.state import Draft, ProgramSet, Workspace, Worlds, program_set
 
-__all__ = ["DEFAULT_SIDES", "MAX_ROUTINES", "Batch"]
+__all__ = ["DEFAULT_SIDES", "MAX_ROUTINES", "MAX_SETTING", "Batch", "check_sizes"]
 
 DEFAULT_SIDES = (SMALLEST_SIDE, 8)
 """Sides of the paper's maps."""
 MAX_ROUTINES = 96
 """Rows of an observed routine table; enough for programs of 200 tokens and more."""
 FLOW = 3
-UNKNOWN, READY, IMPOSSIBLE = 0, 1, 2
 MAX_REDRAWS = 10_000
 NO_WORLD = -2
+MAX_SETTING = 2**15 - 1
+"""Largest number of variants, routines and steps; routines are counted in 16 bits."""
+MAX_BYTES = 8 * 2**30
+"""Limit of the memory of a batch."""
+WORLD_BYTES = 100
+"""Memory of a world beside its cells, roughly."""
 
 
 class Pool(NamedTuple):
@@ -64,25 +69,6 @@ class View(NamedTuple):
     """(worlds, routines, 3) kind (-1 beyond the end), row after true, row after false."""
     mask: NDArray[np.bool_]
     """(worlds, actions) True for actions allowed at the pointed routine."""
-
-
-@compiled
-def _fill(
-    pool: Pool,
-    wanted: NDArray[np.int64],
-    programs: ProgramSet,
-    seeds: NDArray[np.uint64],
-    sides: tuple[int, int],
-    trial: Worlds,
-    draft: Draft,
-    workspace: Workspace,
-) -> None:
-    """Make the worlds of these rows of the pool."""
-    for slot in wanted:
-        program, variant = slot // pool.variants, slot % pool.variants
-        seed = seeds[program] if variant == 0 else mix(seeds[program], variant)
-        steps = generate(pool.worlds, slot, programs, program, seed, sides, trial, draft, workspace)
-        pool.state[slot] = READY if steps >= 0 else IMPOSSIBLE
 
 
 @inlined
@@ -125,6 +111,22 @@ def _reset(worlds: Worlds, i: int, programs: ProgramSet, pool: Pool, view: View,
             _show_mask(worlds, i, programs, view)
             return NONE
     return NO_WORLD
+
+
+@compiled
+def _begin(worlds: Worlds, i: int, programs: ProgramSet, program: int, view: View) -> None:
+    """Start a program in a world whose map, agent and inventory are set, and show it."""
+    begin(worlds, i, programs, program)
+    _show_program(worlds, i, programs, view)
+    _show_mask(worlds, i, programs, view)
+
+
+@compiled
+def _show(worlds: Worlds, programs: ProgramSet, view: View) -> None:
+    """Show the programs of all worlds."""
+    for i in range(len(worlds.program)):
+        _show_program(worlds, i, programs, view)
+        _show_mask(worlds, i, programs, view)
 
 
 @compiled
@@ -171,6 +173,29 @@ def _step(
                 _show_mask(worlds, i, programs, view)
 
 
+def check_sizes(
+    count: int, programs: int, variants: int, sides: tuple[int, int], time_limit: int, max_routines: int
+) -> None:
+    """One clear error for worlds that cannot be, or would not fit into memory."""
+    low, high = sides
+    if not SMALLEST_SIDE <= low <= high <= LARGEST_SIDE:
+        raise WorldError(
+            f"sides {low} to {high}: a map's side is from {SMALLEST_SIDE} to {LARGEST_SIDE}, the smaller first"
+        )
+    for name, value in (("variants", variants), ("time_limit", time_limit), ("max_routines", max_routines)):
+        if not 1 <= value <= MAX_SETTING:
+            raise WorldError(f"{name} {value}: expected a number from 1 to {MAX_SETTING}")
+    if count < 1:
+        raise WorldError(f"{count} worlds: at least 1 is needed")
+    of_program = max_routines * (DOMAIN.routine_width + 2 * FLOW)
+    needed = (count + programs * variants) * (high**2 + WORLD_BYTES) + count * of_program
+    if needed > MAX_BYTES:
+        raise WorldError(
+            f"{count} worlds of {max_routines} routines, and {variants} variants of {programs} programs: they need "
+            f"{needed / 2**30:,.0f} GB of memory, the limit is {MAX_BYTES // 2**30} GB; take fewer"
+        )
+
+
 class Batch:
     """`count` worlds that draw their programs from `entries`."""
 
@@ -186,14 +211,8 @@ class Batch:
         require_worlds: bool = True,
     ) -> None:
         """`require_worlds=False`: the caller provides the maps and never resets."""
-        low, high = sides
-        if not SMALLEST_SIDE <= low <= high <= LARGEST_SIDE:
-            raise WorldError(
-                f"sides {low} to {high}: a map's side is from {SMALLEST_SIDE} to {LARGEST_SIDE}, the smaller first"
-            )
-        for name, value in (("worlds", count), ("variants", variants), ("time_limit", time_limit)):
-            if value < 1:
-                raise WorldError(f"{value} {name}: at least 1 is needed")
+        check_sizes(count, len(entries), variants, sides, time_limit, max_routines)
+        high = sides[1]
         self.entries = tuple(entries)
         for entry in self.entries:
             if not 0 <= entry.seed < 2**63:
@@ -263,13 +282,17 @@ class Batch:
             self._make(np.unique(self._wanted[:missing]))
 
     def _make(self, slots: NDArray[np.int64]) -> None:
+        """Make the worlds of these rows of the pool."""
         if len(slots):
+            worlds, state, _, variants = self._pool
             memory = (self._trial, self._draft, self._workspace)
-            _fill(self._pool, slots, self.programs, self._seeds, self.sides, *memory)
+            generate(worlds, state, slots, variants, self.programs, self._seeds, self.sides, *memory)
 
     def place(self, i: int, program: int, variant: int = 0) -> None:
         """Begin a program in world i, a copy of one of the program's worlds."""
-        copy_world(self._pool.worlds, self._require(program, variant), self.worlds, i)
+        slot = self._require(program, variant)
+        for name in ("cells", "side", "agent", "inventory", "counts"):
+            getattr(self.worlds, name)[i] = getattr(self._pool.worlds, name)[slot]
         self.begin(i, program)
 
     def _check(self, program: int) -> None:
@@ -300,10 +323,8 @@ class Batch:
 
     def begin(self, i: int, program: int) -> None:
         """Begin this program in world i as it is now."""
-        begin(self.worlds, i, self.programs, program)
+        _begin(self.worlds, i, self.programs, program, self.view)
         self.ended[i] = NONE
-        _show_program(self.worlds, i, self.programs, self.view)
-        _show_mask(self.worlds, i, self.programs, self.view)
 
     def step(self, actions: NDArray[np.int64]) -> None:
         """One time step of the worlds that still run; the others do not change."""
@@ -323,9 +344,7 @@ class Batch:
         for name, array in (*self.worlds._asdict().items(), ("random", self._random)):
             array[...] = state[name]
         self.ended[:] = NONE
-        for i in range(self.count):
-            _show_program(self.worlds, i, self.programs, self.view)
-            _show_mask(self.worlds, i, self.programs, self.view)
+        _show(self.worlds, self.programs, self.view)
 
     @property
     def program(self) -> NDArray[np.int32]:
@@ -357,7 +376,7 @@ class Batch:
     def action_name(self, action: int) -> str:
         return ACTIONS[action]
 
-    def observe(self, only: Only = slice(None)) -> Seen:
+    def observe(self, only: Only = slice(None)) -> WorldObservation:
         """The observation of some worlds; for all worlds, its arrays are the batch's own."""
         worlds, view = self.worlds, self.view
         specification: dict[str, NDArray[Any]] = {
@@ -367,7 +386,9 @@ class Batch:
         }
         longest = int(self.programs.size[worlds.program[only]].max())
         parents = worlds.previous[only][:, None]
-        return Seen(specification, view.words[only], worlds.routine[only], parents, view.mask[only], longest)
+        return WorldObservation(
+            specification, view.words[only], worlds.routine[only], parents, view.mask[only], longest
+        )
 
     def conditions(self) -> Conditions:
         from program_guided.tasks.minecraft.replay import CountConditions

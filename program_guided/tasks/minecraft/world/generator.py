@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from program_guided.tasks.minecraft.domain import KINDS, OBJECTS
-from program_guided.tasks.minecraft.world.compiled import compiled, inlined
+from program_guided.tasks.minecraft.world.compiled import compiled, inlined, inner
 from program_guided.tasks.minecraft.world.kernels import (
     AGENT,
     BRIDGE,
@@ -32,8 +32,10 @@ from program_guided.tasks.minecraft.world.random import draw, mix
 from program_guided.tasks.minecraft.world.rules import FIRST_OBJECT, MERCHANTS, MOVES, TIME_LIMIT, WALKABLE, Cell
 from program_guided.tasks.minecraft.world.state import Draft, ProgramSet, Workspace, Worlds
 
-__all__ = ["MAX_DRAWS", "copy_world", "generate", "recount"]
+__all__ = ["IMPOSSIBLE", "MAX_DRAWS", "READY", "UNKNOWN", "copy_world", "generate"]
 
+UNKNOWN, READY, IMPOSSIBLE = 0, 1, 2
+"""States of a world: not yet made, made, or not found."""
 MAX_DRAWS = 2_000
 """Number of draws after which a program is regarded as impossible."""
 WALL, OUTSIDE = int(Cell.WALL), int(Cell.OUTSIDE)
@@ -41,11 +43,14 @@ MAX_ON_MAP = 3
 MAX_CARRIED = 4
 FREE_CELLS = 4
 """Minimum number of flat cells of a map."""
+FIRST = 0
 KIND_COUNT, OBJECT_COUNT = len(KINDS), len(OBJECTS)
 MIN_MERCHANTS, MAX_MERCHANTS = MERCHANTS
 
+Stack = NDArray[np.int16]
 
-@compiled
+
+@inner
 def _choose(
     random: NDArray[np.uint64], count: int, low: int, high: int, comparison: int, number: int, wanted: bool
 ) -> int:
@@ -59,7 +64,7 @@ def _choose(
     return count
 
 
-@compiled
+@inner
 def _counts(programs: ProgramSet, program: int, side: int, carried: NDArray[np.int16], draft: Draft) -> None:
     """Draw the counts of each kind on the map and in the inventory."""
     random, on_map, settled = draft.random, draft.on_map, draft.settled
@@ -99,7 +104,7 @@ def _counts(programs: ProgramSet, program: int, side: int, carried: NDArray[np.i
         on_map[BRIDGE] = 0
 
 
-@compiled
+@inner
 def _provide(operation: int, item: int, carried: NDArray[np.int16], draft: Draft) -> None:
     """Provide the object that a behaviour needs, unless a condition has settled its count."""
     on_map, settled = draft.on_map, draft.settled
@@ -115,7 +120,7 @@ def _provide(operation: int, item: int, carried: NDArray[np.int16], draft: Draft
         on_map[FIRST_OBJECT + item] = min(on_map[FIRST_OBJECT + item] + 1, MAX_ON_MAP + 1)
 
 
-@compiled
+@inner
 def _random_cell(random: NDArray[np.uint64], worlds: Worlds, i: int, kind: int) -> int:
     """A random cell of this kind, as row * width + column; -1 if there is none."""
     found, side, width = -1, worlds.side[i], worlds.cells.shape[1]
@@ -129,8 +134,8 @@ def _random_cell(random: NDArray[np.uint64], worlds: Worlds, i: int, kind: int) 
     return found
 
 
-@compiled
-def _pieces(worlds: Worlds, i: int, draft: Draft, stack: NDArray[np.int16]) -> int:
+@inner
+def _pieces(worlds: Worlds, i: int, draft: Draft, stack: Stack) -> int:
     """Number of connected components of the map for walking without a bridge."""
     width, side = worlds.cells.shape[1], worlds.side[i]
     visited = draft.visited
@@ -158,8 +163,8 @@ def _pieces(worlds: Worlds, i: int, draft: Draft, stack: NDArray[np.int16]) -> i
     return pieces
 
 
-@compiled
-def _lay_out(worlds: Worlds, i: int, draft: Draft, stack: NDArray[np.int16]) -> bool:
+@inner
+def _lay_out(worlds: Worlds, i: int, draft: Draft, stack: Stack) -> bool:
     """Put river, bridge, walls, merchants and objects on a flat map; False if they do not fit."""
     random, on_map = draft.random, draft.on_map
     side, width = int(worlds.side[i]), worlds.cells.shape[1]
@@ -193,7 +198,7 @@ def _lay_out(worlds: Worlds, i: int, draft: Draft, stack: NDArray[np.int16]) -> 
     return True
 
 
-@compiled
+@inner
 def _bridge_is_open(worlds: Worlds, i: int) -> bool:
     """True if no wall stands at an end of the bridge."""
     side = worlds.side[i]
@@ -207,8 +212,8 @@ def _bridge_is_open(worlds: Worlds, i: int) -> bool:
     return True
 
 
-@compiled
-def recount(worlds: Worlds, i: int) -> None:
+@inner
+def _recount(worlds: Worlds, i: int) -> None:
     """Count the map's cells by kind."""
     worlds.counts[i] = 0
     for row in range(worlds.side[i]):
@@ -216,7 +221,7 @@ def recount(worlds: Worlds, i: int) -> None:
             worlds.counts[i, worlds.cells[i, row, column]] += 1
 
 
-@compiled
+@inner
 def _smallest_side(programs: ProgramSet, program: int, smallest: int) -> int:
     """The smallest map that holds every coordinate of the program."""
     first = programs.first[program]
@@ -242,37 +247,51 @@ def copy_world(source: Worlds, i: int, target: Worlds, j: int) -> None:
     target.agent[j, 0], target.agent[j, 1] = source.agent[i, 0], source.agent[i, 1]
 
 
+@inner
+def _draw_world(
+    worlds: Worlds, i: int, programs: ProgramSet, program: int, smallest: int, largest: int, draft: Draft, stack: Stack
+) -> bool:
+    """Draw a map, the agent's place and the inventory; False if they do not fit."""
+    side = smallest + draw(draft.random, 0, largest - smallest + 1)
+    worlds.side[i] = side
+    _counts(programs, program, side, worlds.inventory[i], draft)
+    if not _lay_out(worlds, i, draft, stack):
+        return False
+    _recount(worlds, i)
+    row, column = -1, -1
+    while row < 0 or not WALKABLE[worlds.cells[i, row, column]]:
+        row, column = draw(draft.random, 0, side), draw(draft.random, 0, side)
+    worlds.agent[i, 0], worlds.agent[i, 1] = row, column
+    return True
+
+
 @compiled
 def generate(
     worlds: Worlds,
-    i: int,
+    state: NDArray[np.int8],
+    rows: NDArray[np.int64],
+    variants: int,
     programs: ProgramSet,
-    program: int,
-    seed: int | np.uint64,
+    seeds: NDArray[np.uint64],
     sides: tuple[int, int],
     trial: Worlds,
     draft: Draft,
     workspace: Workspace,
-) -> int:
-    """Write the world of a seed and a program to row i; the planner's steps in it, or -1 if none is found. `trial` is a
-    batch of one world, in which the planner executes the program."""
-    low, high = _smallest_side(programs, program, sides[0]), sides[1]
-    if low > high:
-        return -1
-    draft.random[0] = mix(seed, 0)
-    for _ in range(MAX_DRAWS):
-        side = low + draw(draft.random, 0, high - low + 1)
-        worlds.side[i] = side
-        _counts(programs, program, side, worlds.inventory[i], draft)
-        if not _lay_out(worlds, i, draft, workspace.front):
-            continue
-        recount(worlds, i)
-        row, column = -1, -1
-        while row < 0 or not WALKABLE[worlds.cells[i, row, column]]:
-            row, column = draw(draft.random, 0, side), draw(draft.random, 0, side)
-        worlds.agent[i, 0], worlds.agent[i, 1] = row, column
-        copy_world(worlds, i, trial, 0)
-        begin(trial, 0, programs, program)
-        if trial.routine[0] < programs.size[program] and finish(trial, 0, programs, TIME_LIMIT, workspace):
-            return int(trial.time[0])
-    return -1
+) -> None:
+    """Make the worlds of these rows, of which every program has `variants`; their state is then READY or IMPOSSIBLE.
+    `trial` is a batch of one world, in which the planner executes the program."""
+    for i in rows:
+        program, variant = i // variants, i % variants
+        seed = seeds[program] if variant == 0 else mix(seeds[program], variant)
+        state[i] = IMPOSSIBLE
+        smallest = _smallest_side(programs, program, sides[0])
+        draft.random[0] = mix(seed, int(FIRST))
+        for _ in range(MAX_DRAWS if smallest <= sides[1] else 0):
+            if not _draw_world(worlds, i, programs, program, smallest, sides[1], draft, workspace.front):
+                continue
+            first = int(FIRST)
+            copy_world(worlds, i, trial, first)
+            begin(trial, first, programs, program)
+            if trial.routine[0] < programs.size[program] and finish(trial, first, programs, int(TIME_LIMIT), workspace):
+                state[i] = READY
+                break

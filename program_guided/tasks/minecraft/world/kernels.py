@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from program_guided.tasks.minecraft.world.compiled import compiled, inlined
+from program_guided.tasks.minecraft.world.compiled import compiled, inlined, inner
 from program_guided.tasks.minecraft.world.rules import (
     BUILD_ORDER,
     FIRST_OBJECT,
@@ -22,7 +22,7 @@ from program_guided.tasks.minecraft.world.rules import (
 )
 from program_guided.tasks.minecraft.world.state import ProgramSet, Worlds
 
-__all__ = ["begin", "compares", "condition_holds", "conditions_hold", "step_world"]
+__all__ = ["begin", "compare_counts", "compares", "condition_holds", "conditions_hold", "step_world"]
 
 # Numba reads module constants at compile time; it does not support enumerations everywhere.
 FLAT, RIVER, BRIDGE, MERCHANT = int(Cell.FLAT), int(Cell.RIVER), int(Cell.BRIDGE), int(Cell.MERCHANT)
@@ -51,6 +51,14 @@ def compares(count: int, comparison: int, number: int) -> bool:
     return bool(count <= number)
 
 
+@compiled
+def compare_counts(comparisons: NDArray[np.int16], numbers: NDArray[np.int16], result: NDArray[np.float32]) -> None:
+    """(conditions, counts) 1 where a count satisfies a comparison with a number, else 0."""
+    for k in range(len(numbers)):
+        for count in range(result.shape[1]):
+            result[k, count] = compares(count, comparisons[k], numbers[k])
+
+
 @inlined
 def condition_holds(worlds: Worlds, i: int, operation: int, kind: int, comparison: int, number: int) -> bool:
     """True if the condition holds in world i. `is_there[t]` is `env[t] > 0`."""
@@ -71,7 +79,7 @@ def conditions_hold(
         result[k] = condition_holds(worlds, numbers[k], operation, arguments[0], arguments[1], arguments[2])
 
 
-@compiled
+@inner
 def _set_cell(worlds: Worlds, i: int, row: int, column: int, kind: int) -> None:
     worlds.counts[i, worlds.cells[i, row, column]] -= 1
     worlds.counts[i, kind] += 1
@@ -138,7 +146,7 @@ def _act(worlds: Worlds, i: int, operation: int, arguments: NDArray[np.int16], a
     return False
 
 
-@compiled
+@inner
 def _build(worlds: Worlds, i: int, row: int, column: int) -> bool:
     if worlds.inventory[i, WOOD] == 0:
         return False
@@ -152,7 +160,7 @@ def _build(worlds: Worlds, i: int, row: int, column: int) -> bool:
     return False
 
 
-@compiled
+@inner
 def _take_from_inventory(worlds: Worlds, i: int, item: int, right_place: bool) -> bool:
     """Remove one object from the inventory; in the wrong place or without the object the program fails."""
     if not right_place:

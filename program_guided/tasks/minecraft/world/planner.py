@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from program_guided.tasks.minecraft.world.compiled import compiled
+from program_guided.tasks.minecraft.world.compiled import compiled, inner
 from program_guided.tasks.minecraft.world.kernels import (
     AGENT,
     ANSWER_FALSE,
@@ -54,7 +54,7 @@ UNREACHABLE = 30_000
 Field = NDArray[np.int32]
 
 
-@compiled
+@inner
 def _spread(cells: NDArray[np.int8], bridge: int, field: Field, workspace: Workspace) -> None:
     """Turn sources into distances: the value of a cell is the minimum of source + steps to it. `bridge`: a river cell
     taken as bridged, or -1. Sources may differ in value: they join the front in the order of their values."""
@@ -88,7 +88,7 @@ def _spread(cells: NDArray[np.int8], bridge: int, field: Field, workspace: Works
                     tail += 1
 
 
-@compiled
+@inner
 def _river_beside(cells: NDArray[np.int8], row: int, column: int) -> int:
     """The river cell that `build` would bridge from here, or -1."""
     width = cells.shape[0]
@@ -99,7 +99,7 @@ def _river_beside(cells: NDArray[np.int8], row: int, column: int) -> int:
     return NONE
 
 
-@compiled
+@inner
 def _is_goal(cells: NDArray[np.int8], row: int, column: int, operation: int, arguments: NDArray[np.int16]) -> bool:
     """True if the routine's last action (for `goto`, the last step) can be taken on this cell."""
     kind = cells[row, column]
@@ -115,7 +115,7 @@ def _is_goal(cells: NDArray[np.int8], row: int, column: int, operation: int, arg
     return _river_beside(cells, row, column) != NONE
 
 
-@compiled
+@inner
 def _to_goal(
     cells: NDArray[np.int8],
     bridge: int,
@@ -135,7 +135,7 @@ def _to_goal(
     _spread(cells, bridge, field, workspace)
 
 
-@compiled
+@inner
 def _add_mining(cells: NDArray[np.int8], item: int, after: Field, field: Field) -> None:
     """Add sources: mine one `item`, then continue as in `after`."""
     width = cells.shape[0]
@@ -144,7 +144,7 @@ def _add_mining(cells: NDArray[np.int8], item: int, after: Field, field: Field) 
             field[cell] = min(field[cell], after[cell] + 1)
 
 
-@compiled
+@inner
 def _without_bridge(
     cells: NDArray[np.int8],
     bridge: int,
@@ -164,7 +164,7 @@ def _without_bridge(
         _spread(cells, bridge, field, workspace)
 
 
-@compiled
+@inner
 def _add_building(
     cells: NDArray[np.int8], operation: int, arguments: NDArray[np.int16], item: int, field: Field, workspace: Workspace
 ) -> None:
@@ -187,7 +187,7 @@ def _add_building(
                 field[cell] = min(field[cell], after[cell] + 1)
 
 
-@compiled
+@inner
 def _over_bridge(
     cells: NDArray[np.int8], operation: int, arguments: NDArray[np.int16], item: int, field: Field, workspace: Workspace
 ) -> None:
@@ -199,12 +199,12 @@ def _over_bridge(
         _add_building(cells, operation, arguments, missing, target, workspace)
         if missing != NONE:
             _add_mining(cells, item, complete, target)
-        _spread(cells, NONE, target, workspace)
+        _spread(cells, int(NONE), target, workspace)
         if item == NONE:
             return
 
 
-@compiled
+@inner
 def _fetch_wood(
     cells: NDArray[np.int8], operation: int, arguments: NDArray[np.int16], item: int, field: Field, workspace: Workspace
 ) -> None:
@@ -227,12 +227,12 @@ def _fetch_wood(
                 target[cell] = after[cell] + 1
         if missing != NONE and item != WOOD:
             _add_mining(cells, item, complete, target)
-        _spread(cells, NONE, target, workspace)
+        _spread(cells, int(NONE), target, workspace)
         if item == NONE:
             return
 
 
-@compiled
+@inner
 def _plan(
     cells: NDArray[np.int8],
     inventory: NDArray[np.int16],
@@ -249,7 +249,7 @@ def _plan(
     elif operation in (PLACE, SELL):
         item = int(arguments[0])
     missing = NONE if item == NONE or inventory[item] > 0 else item
-    _without_bridge(cells, NONE, operation, arguments, missing, field, workspace)
+    _without_bridge(cells, int(NONE), operation, arguments, missing, field, workspace)
     if field[here] < UNREACHABLE or operation == BUILD_BRIDGE:
         return 0, min(UNREACHABLE, field[here])
     if item == WOOD and inventory[WOOD] == 1:
@@ -261,7 +261,7 @@ def _plan(
     return 1, min(UNREACHABLE, field[here])
 
 
-@compiled
+@inner
 def _downhill(cells: NDArray[np.int8], here: int, field: Field) -> int:
     """Bits of the moves that decrease the field by one."""
     width = cells.shape[0]
@@ -275,7 +275,7 @@ def _downhill(cells: NDArray[np.int8], here: int, field: Field) -> int:
     return bits
 
 
-@compiled
+@inner
 def _best(
     cells: NDArray[np.int8],
     inventory: NDArray[np.int16],
@@ -330,7 +330,7 @@ def _best(
     return bits, steps
 
 
-@compiled
+@inner
 def best_actions(worlds: Worlds, i: int, programs: ProgramSet, workspace: Workspace) -> tuple[int, int]:
     """Bits of all best actions in world i, and the steps to the end of the routine; (0, UNREACHABLE) if none leads
     there, (0, 0) if the program is over."""
@@ -355,7 +355,7 @@ def label(
         bits[i], steps[i] = best_actions(worlds, i, programs, workspace)
 
 
-@compiled
+@inner
 def finish(worlds: Worlds, i: int, programs: ProgramSet, time_limit: int, workspace: Workspace) -> bool:
     """Execute the program of world i to its end; False if the planner gets stuck or runs out of time. While the
     agent only walks, one field serves all its steps."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from program_guided.tasks.minecraft.world.compiled import compiled
+from program_guided.tasks.minecraft.world.compiled import compiled, inner
 
 __all__ = ["draw", "mix"]
 
@@ -25,7 +25,7 @@ def mix(seed: int | np.uint64, number: int) -> np.uint64:
     return z ^ (z >> _31)
 
 
-@compiled
+@inner
 def draw(state: NDArray[np.uint64], i: int, bound: int) -> int:
     """The next number from 0 to bound - 1 of stream i."""
     state[i] += _STEP

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,6 +16,7 @@ from program_guided.output import (
     Flag,
     OptionalPath,
     OptionalText,
+    announce,
     bar_for_each,
     counted,
     print_table,
@@ -63,17 +65,15 @@ class Build:
     """Probability that the detector misses an object."""
 
     def run(self, task: Visual) -> int:
-        from program_guided.tasks.visual.embedded.building import write_world
+        from program_guided.tasks.visual.embedded.building import cost_of, write_world
         from program_guided.tasks.visual.embedded.detections import Detector
-        from program_guided.tasks.visual.index.assembly import HEADER
 
         self._check()
         splits = dict(zip(("train", "val", "test"), self.scenes, strict=True))
-        (self.out / "index" / HEADER).unlink(missing_ok=True)  # an index of the previous world
+        detector = Detector(noise=self.noise, misses=self.misses)
+        announce(f"building a world in {self.out}", *cost_of(splits))
         with progress_bars() as progress:
-            show = bar_for_each(progress)
-            write_world(self.out, splits, self.seed, Detector(noise=self.noise, misses=self.misses), show)
-            self._draw(min(self.pictures, splits["test"]), show)
+            write_world(self.out, splits, self.seed, detector, bar_for_each(progress), self.pictures)
         print(f"wrote {self.out}; next: proto dataset index visual --root {self.out}")
         return 0
 
@@ -84,17 +84,6 @@ class Build:
             if not all(low <= value <= high for value in values):
                 bound = f"from {low} to {high}" if high == 1 else f"{low} or more"
                 raise DataError(f"{name} {' '.join(map(str, values))}: must be {bound}")
-
-    def _draw(self, count: int, show: Any) -> None:
-        """Draw scenes of test."""
-        from program_guided.tasks.visual.drawing.scene import draw_scene
-        from program_guided.tasks.visual.embedded.building import scenes_of
-
-        for number, scene in enumerate(scenes_of("test", count, self.seed)):
-            path = self.out / "pictures" / f"{scene.image_id}.png"
-            path.parent.mkdir(exist_ok=True)
-            draw_scene(scene).save(path)
-            show("pictures", number + 1, count)
 
 
 @dataclass(frozen=True)
@@ -113,7 +102,7 @@ class Index:
     processes: int = PROCESSES
     """Number of files read in parallel."""
     verify: Flag = False
-    """Only verify the checksums of an existing index."""
+    """Only verify all checksums: of an existing index, and of a generated world with its features."""
 
     def run(self, task: Visual) -> int:
         from program_guided.tasks.visual import index
@@ -122,11 +111,11 @@ class Index:
         if self.processes < 1:
             raise DataError(f"processes {self.processes}: at least 1 is needed")
         if self.verify:
-            return _verify(folder)
+            return self._verify(folder)
         try:
             new = self._make(folder)
         except KeyboardInterrupt:
-            print("interrupted; the same command resumes it")
+            print("interrupted; the same command resumes it", file=sys.stderr)
             return 130
         _describe(index.Index.open(folder), new)
         print(f'next: proto dataset stats visual --root {self.root}    in Python: Index.open(Path("{folder}"))')
@@ -149,21 +138,24 @@ class Index:
                 amounts: dict[str, Any] = {"completed": moment.done, "total": moment.total, "figures": figures}
                 progress.update(bar, description=moment.doing, visible=True, **amounts)
 
-            return make_index(self.root, folder, self.only, self.skip_bad, self.processes, show)
+            begin = partial(announce, f"indexing {self.root} in {folder}")
+            return make_index(self.root, folder, self.only, self.skip_bad, self.processes, show, begin)
 
+    def _verify(self, folder: Path) -> int:
+        """Verify checksums; the header of a damaged index is removed, so that the next command builds it again."""
+        from program_guided.tasks.visual import index
+        from program_guided.tasks.visual.index.assembly import HEADER
+        from program_guided.tasks.visual.plan import complete_world
 
-def _verify(folder: Path) -> int:
-    """Verify checksums; the header of a damaged index is removed, so that the next command builds it again."""
-    from program_guided.tasks.visual import index
-    from program_guided.tasks.visual.index.assembly import HEADER
-
-    try:
-        index.Index.open(folder, verify=True)
-    except DataError:
-        (folder / HEADER).unlink(missing_ok=True)
-        raise
-    print(f"{folder} is whole: every file has its checksum")
-    return 0
+        world = complete_world(self.root, verify=True)
+        try:
+            index.Index.open(folder, verify=True)
+        except DataError:
+            (folder / HEADER).unlink(missing_ok=True)
+            raise
+        also = f" and the world in {self.root}" if world else ""
+        print(f"{folder}{also}: whole, every file has its checksum")
+        return 0
 
 
 def _describe(index: Any, new: bool) -> None:

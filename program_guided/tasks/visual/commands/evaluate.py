@@ -42,6 +42,7 @@ PAPER = {
 """Accuracies of the paper's ablation table, on the validation split of GQA: other data than the embedded world."""
 ABLATIONS = {"structure": "no structure guidance", "semantics": "no semantic guidance"}
 MEASURES = ("accuracy", "binary", "open", "consistency", "plausibility", "validity", "distribution")
+BREAKDOWN = ("structural", "semantic", "steps", "routines")
 ELSEWHERE = "elsewhere"
 """% of the questions about other pictures that are answered as by the oracle, among those that it can answer."""
 ORACLE = "oracle"
@@ -69,11 +70,11 @@ class Evaluate:
     shown: int = 6
     """Number of questions that are drawn."""
 
-    def run(self, task: Visual, agents: Sequence[str], given: str | None) -> int:
+    def run(self, task: Visual, agents: Sequence[str]) -> int:
         names = [name for name in agents if not name.endswith(SAVED)]
         self._check(names)
         found = {name: _saved(name, self.split) if name.endswith(SAVED) else {} for name in agents}
-        reasoners = {name: None if name == ORACLE else _loaded(name, given) for name in names}
+        reasoners = {name: None if name == ORACLE else _loaded(name, task) for name in names}
         data = self._data(task)
         sets = {split: _sets(data, split) for split in self.split}
         for name, reasoner in reasoners.items():
@@ -133,17 +134,14 @@ class Evaluate:
         )
         print("(lower is better); other: questions about other pictures, answered as by the oracle")
         if self.breakdown:
-            for key in ("structural", "semantic", "steps", "routines"):
+            for key in BREAKDOWN:
                 _print_breakdown(figures["agents"], key)
 
 
-def _loaded(name: str, given: str | None) -> Reasoner:
+def _loaded(name: str, task: Visual) -> Reasoner:
     from program_guided.tasks.executor import load_executor
-    from program_guided.tasks.visual.reasoner import Reasoner
 
-    reasoner = load_executor(name, given)
-    if not isinstance(reasoner, Reasoner):
-        raise DataError(f"{name}: was trained for another task than visual; measure it apart")
+    reasoner: Reasoner = load_executor(name, task)
     return reasoner
 
 
@@ -152,7 +150,7 @@ def _saved(name: str, splits: Sequence[str]) -> dict[str, Any]:
     only, _, file = name.rpartition("@")
     path = Path(file)
     figures = read_json(path)
-    if not isinstance(figures, dict) or figures.get("task") != "visual":
+    if not isinstance(figures, dict) or figures.get("task") != "visual" or not _are_figures(figures.get("agents")):
         raise DataError(f"{path}: is no file that 'proto evaluate --task visual --save' wrote; name such a file")
     agents = figures["agents"]
     if only and only not in agents:
@@ -162,6 +160,24 @@ def _saved(name: str, splits: Sequence[str]) -> dict[str, Any]:
             raise DataError(f"{path}: {agent} was measured on {', '.join(found['splits'])}, not {', '.join(splits)}")
     measured = {key: figures.get(key) for key in ("command", "commit")}
     return {agent: {"measured": measured} | found for agent, found in agents.items() if only in ("", agent)}
+
+
+def _are_figures(agents: Any) -> bool:
+    """True for the training and the measures of agents, as `_measured` returns them."""
+    try:
+        for agent in agents.values():
+            _kind(agent["training"])
+            _recipe(agent["training"])
+            for scores in agent["splits"].values():
+                shares = [share for part in BREAKDOWN for share in scores[part].values()]
+                measures = [scores.get(name) for name in (*MEASURES, ELSEWHERE)]
+                if not all(each is None or type(each) in (int, float) for each in (*shares, *measures)):
+                    return False
+                if type(scores["questions"]) is not int or scores["accuracy"] is None:
+                    return False
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, DataError):
+        return False
+    return bool(agents)
 
 
 def _check_comparable(agents: Mapping[str, Any]) -> None:

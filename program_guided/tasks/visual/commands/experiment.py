@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import tyro
 
 from program_guided.errors import DataError
-from program_guided.files import check_writable, read_json, unfinished, write_atomically
-from program_guided.output import Flag, OptionalPath, bar_for_each, print_table, progress_bars, report
+from program_guided.files import check_writable, held, read_json, unfinished, write_atomically
+from program_guided.output import Flag, OptionalPath, announce, bar_for_each, print_table, progress_bars, report
 from program_guided.tasks.visual.photographs.settings import PictureSettings
 
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ class Experiment:
         if self.save is not None:
             check_writable(self.save)
         try:
-            with progress_bars() as progress:
+            with held(self.out), progress_bars() as progress:
                 show = bar_for_each(progress)
                 figures = self._measured(self._data(show), settings, show)
         except KeyboardInterrupt:
-            print("interrupted; the same command resumes it")
+            print("interrupted; the same command resumes it", file=sys.stderr)
             return 130
         report(figures, self.save, self.json, _print)
         return 0
@@ -97,12 +97,15 @@ class Experiment:
 
         available = [source.name for source in find_sources(self.root) if source.kind == QUESTIONS]
         train, test = (_first(self.root, names, available) for names in (TRAIN, TEST))
-        make_index(self.root, self.out / "index", (train, test))
+        index = self.out / "index"
+        make_index(self.root, index, (train, test), begin=partial(announce, f"indexing {self.root} in {index}"))
         features = self.features or self.out / "pictures.h5"
         if not features.exists() or self.features is None:
-            extract(self.root / "images", features, progress=lambda done, total: show("features", done, total))
+            images = self.root / "images"
+            begin = partial(announce, f"extracting features of {images}")
+            extract(images, features, progress=lambda done, total: show("features", done, total), begin=begin)
         with ObjectFeatures(features) as opened:
-            return PictureData.read(Index.open(self.out / "index"), train, test, opened)
+            return PictureData.read(Index.open(index), train, test, opened)
 
     def _figures(self, data: PictureData, settings: PictureSettings, name: str, show: Show) -> dict[str, Any]:
         """Figures of one split of the data; the answers of finished seeds are kept in a folder of that name."""
@@ -119,9 +122,18 @@ class Experiment:
                     write_atomically(path, json.dumps(answers).encode("ascii"))
                     if not sys.stderr.isatty():  # there are no progress bars
                         print(f"{title}: trained", file=sys.stderr, flush=True)
-                for pictures, found in read_json(path).items():
+                for pictures, found in _answers(path, len(data.test.questions)).items():
                     predicted.setdefault(pictures, []).append(found)
         return measure(data, predicted)
+
+
+def _answers(path: Path, count: int) -> dict[str, list[str]]:
+    """The answers of a finished seed, by pictures that it was given."""
+    found = read_json(path)
+    lists = list(found.values()) if isinstance(found, dict) else [None]
+    if not all(isinstance(each, list) and len(each) == count and set(map(type, each)) <= {str} for each in lists):
+        raise DataError(f"{path}: expected lists of {count} answers; remove it, and run the same command again")
+    return dict(found)
 
 
 def _first(root: Path, names: Sequence[str], available: Sequence[str]) -> str:

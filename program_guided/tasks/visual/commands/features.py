@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import tyro
 
-from program_guided.output import Flag, counted, progress_bars
+from program_guided.output import Flag, announce, counted, progress_bars
 
 __all__ = ["Features"]
 
@@ -41,9 +43,10 @@ class Features:
                 def show(done: int, total: int) -> None:
                     progress.update(bar, completed=done, total=total, visible=True)
 
-                extracted = extract(self.images, self.out, self.size, self.skip_bad, self.device, show)
+                begin = partial(announce, f"extracting features of {self.images}")
+                extracted = extract(self.images, self.out, self.size, self.skip_bad, self.device, show, begin)
         except KeyboardInterrupt:
-            print("interrupted; the same command resumes it")
+            print("interrupted; the same command resumes it", file=sys.stderr)
             return 130
         done = "wrote" if extracted.new else "nothing to do: there are"
         print(f"{done} {self.out} and {info_path(self.out)} of {counted(extracted.pictures, 'picture')}")

@@ -27,13 +27,13 @@ class Run:
     LEAVE_OUT: ClassVar[tuple[str, ...]] = ("data", "features")
 
     seed: int = 0
-    """Seed of the scene."""
+    """Seed of the scene; left out, the one that the program names (# seed: 9), or 0."""
     png: OptionalPath = None
     """Draw the results to this PNG file."""
     json: Flag = False
     """Print the results as JSON."""
 
-    def run(self, task: Visual, program: Path, tree: Program, agent: str, given: str | None) -> int:
+    def run(self, task: Visual, path: Path, program: Program, agent: str) -> int:
         """Return 1 if the answer differs from the oracle's."""
         from program_guided.tasks.executor import load_executor
 
@@ -41,19 +41,19 @@ class Run:
             raise DataError(f"seed {self.seed}: expected 0 or above")
         if self.png is not None:
             check_png(self.png)
-        reasoner = load_executor(agent, given)
-        reasoner.check(tree, str(program))
-        reasoning = reasoner.run(tree, self.seed)
+        reasoner = load_executor(agent, task)
+        reasoner.check(program, str(path))
+        reasoning = reasoner.run(program, self.seed)
         if self.png is not None:
             with renamed(self.png) as temporary:
-                reasoning.picture(program.name).save(temporary, "PNG")
-        self._report(program, reasoning)
+                reasoning.picture(path.name).save(temporary, "PNG")
+        self._report(path, reasoning)
         return int(reasoning.right is False)
 
-    def _report(self, program: Path, reasoning: Reasoning) -> None:
+    def _report(self, path: Path, reasoning: Reasoning) -> None:
         if self.json:
             routines = [asdict(finding) for finding in reasoning.findings]
-            about = {"program": str(program), "seed": self.seed}
+            about = {"program": str(path), "seed": self.seed}
             print_json({**about, "answer": reasoning.answer, "right": reasoning.right, "routines": routines})
             return
         rows = [
@@ -61,7 +61,7 @@ class Run:
             for each in reasoning.findings
         ]
         print_table("", ("routine", "executor", "oracle", ""), rows)
-        print(f"answer: {reasoning.answer}")
+        print(f"answer: {reasoning.answer} (seed {self.seed})")
         if self.png is not None:
             print("wrote", self.png)
 

@@ -8,6 +8,7 @@ Departures from the paper: its pictures are photographs.
 from __future__ import annotations
 
 from collections.abc import Collection
+from io import BytesIO
 
 from PIL import Image, ImageDraw, ImageFont
 
@@ -15,7 +16,7 @@ from program_guided.tasks.visual.drawing.painting import INK, paint_thing
 from program_guided.tasks.visual.embedded.vocabulary import CLASS_OF, CLASSES, SPATIAL
 from program_guided.tasks.visual.graph import Scene, SceneObject
 
-__all__ = ["Corners", "draw_labels", "draw_scene", "draw_things", "outline_boxes"]
+__all__ = ["Corners", "draw_labels", "draw_scene", "draw_things", "outline_boxes", "png_bytes"]
 
 LEGEND_WIDTH = 520
 LINE = 15
@@ -77,6 +78,13 @@ def draw_labels(picture: Image.Image, scene: Scene, scale: float = 1.0) -> None:
         taken.append(place)
         draw.rounded_rectangle(place, 3, fill="white")
         draw.text((place[0] + 2, (place[1] + place[3]) / 2), text, fill=INK, font=font, anchor="lm")
+
+
+def png_bytes(picture: Image.Image) -> bytes:
+    """A picture as the contents of a PNG file."""
+    memory = BytesIO()
+    picture.save(memory, "PNG")
+    return memory.getvalue()
 
 
 def _back_to_front(scene: Scene) -> list[tuple[str, SceneObject]]:

@@ -3,7 +3,7 @@
 Departures from the paper: none. Words and answers are numbered by descending frequency in train; those that do not
 occur in train come last, so that a model's vocabulary is a prefix.
 
-    index.json                          version, sizes and checksums of all the others
+    index.json                          version, plan of the world, sizes and checksums of all the others
     texts/{words,answers,...}.json      lists of texts
     {questions,scenes,choices}/{set}/{column}.npy
 """
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from program_guided.errors import DataError
 from program_guided.files import renamed, sweep, write_atomically
+from program_guided.tasks.visual.checksums import write_record
 from program_guided.tasks.visual.domain import DOMAIN, ROWS
 from program_guided.tasks.visual.index.parts import COLUMNS, NOTHING, Column, Part, load_part
 from program_guided.tasks.visual.release.sources import QUESTIONS, is_train
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 FORMAT = "program_guided visual index"
-VERSION = 1
+VERSION = 2
 HEADER = "index.json"
 SKIPPED = "skipped.txt"
 """File of the errors of skipped records, one a line."""
@@ -127,6 +128,8 @@ def assemble(folder: Path, files: Sequence[PartFile], about: Mapping[str, Any], 
         survey.add(file, file.load())
     tables, known = survey.tables()
     (folder / HEADER).unlink(missing_ok=True)
+    for each in (folder, folder / "texts"):
+        sweep(each)
     written: dict[str, dict[str, Any]] = {}
     for table, texts in tables.items():
         data = json.dumps(texts).encode("ascii")
@@ -149,7 +152,7 @@ def assemble(folder: Path, files: Sequence[PartFile], about: Mapping[str, Any], 
         "files": written,
     }
     write_atomically(folder / SKIPPED, "".join(f"{line}\n" for line in survey.skipped).encode("utf-8", "replace"))
-    write_atomically(folder / HEADER, (json.dumps(header, indent=1) + "\n").encode("ascii"))
+    write_record(folder / HEADER, header)
 
 
 def _sizes(survey: _Survey) -> dict[str, dict[str, int]]:

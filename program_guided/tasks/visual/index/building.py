@@ -23,16 +23,20 @@ from pathlib import Path
 from typing import Any
 
 from program_guided.errors import DataError
-from program_guided.files import unfinished
+from program_guided.files import held, sweep, unfinished
+from program_guided.tasks.visual.checksums import check_file
 from program_guided.tasks.visual.domain import DOMAIN
 from program_guided.tasks.visual.index.assembly import FORMAT, VERSION, PartFile, assemble
-from program_guided.tasks.visual.index.parts import load_part, read_part, write_part
+from program_guided.tasks.visual.index.parts import Part, load_part, read_part, write_part
 from program_guided.tasks.visual.index.reading import Index
+from program_guided.tasks.visual.plan import REMEDY, complete_world
 from program_guided.tasks.visual.release.sources import Source, find_sources
 
 __all__ = ["UNFINISHED", "Progress", "make_index"]
 
 UNFINISHED = "unfinished"
+BYTES_PER_BYTE, BYTES_PER_SECOND = 0.75, 8e6
+"""Measured on one core: bytes of the index and of the parts that are kept until its end, and speed, by source."""
 
 
 @dataclass(frozen=True)
@@ -83,19 +87,44 @@ def make_index(
     skip_bad: bool = False,
     processes: int = 1,
     progress: Callable[[Progress], None] = lambda moment: None,
+    begin: Callable[[float, float], None] = lambda megabytes, seconds: None,
 ) -> bool:
-    """Build or resume the index; False if it is complete and its sources have not changed."""
-    missing: list[str] = []
+    """Build or resume the index; False if it is complete and its sources have not changed. `begin` is called with the
+    costs, if there is anything to do."""
+    world, missing = complete_world(root), list[str]()
     sources = find_sources(root, only, (lambda error: missing.append(str(error))) if skip_bad else None)
     plan = {
         "format": FORMAT,
         "version": VERSION,
         "domain_version": DOMAIN.version,
         "skip_bad": skip_bad,
+        "plan": dict(world.plan) if world else None,
         "sources": [source.fingerprint(root) for source in sources],
     }
     if _is_made(folder, plan):
         return False
+    size = sum(source.size for source in sources)
+    begin(size * BYTES_PER_BYTE / 1e6, size / BYTES_PER_SECOND / processes)
+    with held(folder):
+        for source in sources:
+            about = world.about(source.path) if world else None
+            if about is not None:
+                check_file(source.path, about, REMEDY, verify=True)
+        _build(root, folder, sources, plan, missing, processes, progress)
+    return True
+
+
+def _build(
+    root: Path,
+    folder: Path,
+    sources: Sequence[Source],
+    plan: Mapping[str, Any],
+    missing: Sequence[str],
+    processes: int,
+    progress: Callable[[Progress], None],
+) -> None:
+    skip_bad = plan["skip_bad"]
+    sweep(folder / UNFINISHED)
     unfinished(folder / UNFINISHED, plan)
     tasks, files = [_Task(source, number) for number, source in enumerate(sources)], list[PartFile]()
     moment = Progress(0, sum(source.size for source in sources), 0, len(missing), "")
@@ -113,10 +142,12 @@ def make_index(
     if not moment.records:
         raise DataError(f"{root}: no record could be read; do not skip bad records, and the error names the first")
     progress(replace(moment, doing="assembling"))
+    for source in sources:
+        if not source.is_unchanged():
+            raise DataError(f"{source.path}: has changed while it was indexed; run the same command again")
     files.sort(key=lambda file: file.path.name)
-    assemble(folder, files, {name: plan[name] for name in ("skip_bad", "sources")}, missing)
+    assemble(folder, files, {name: plan[name] for name in ("skip_bad", "plan", "sources")}, missing)
     shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
-    return True
 
 
 def _is_made(folder: Path, plan: Mapping[str, Any]) -> bool:
@@ -133,11 +164,15 @@ def _finished(tasks: list[_Task], folder: Path) -> Iterator[_Done]:
     for task in list(tasks):
         tasks.remove(task)
         todo = [task]
-        while todo and (part := load_part(todo[0].path(folder))) is not None and part.start == todo[0].start:
+        while todo and (part := load_part(todo[0].path(folder))) is not None and _is_of(part, todo[0]):
             done = _Done(todo[0], part.end, part.last, part.records, len(part.skipped))
             todo = done.next()
             yield done
         tasks += todo
+
+
+def _is_of(part: Part, task: _Task) -> bool:
+    return (part.source, part.start) == (str(task.source.path), task.start)
 
 
 def _executed(tasks: list[_Task], folder: Path, skip_bad: bool, processes: int) -> Iterator[_Done]:

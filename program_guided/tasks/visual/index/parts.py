@@ -103,6 +103,8 @@ COLUMNS: dict[str, dict[str, Column]] = {
 class Part:
     """A piece of a source."""
 
+    source: str
+    """Path of the source."""
     start: int
     end: int
     """Bytes of the source."""
@@ -133,7 +135,7 @@ def read_part(source: Source, start: int, skip_bad: bool = False) -> Part:
                     break
     except DataError as error:
         _skip(str(error), skipped, skip_bad)
-    return Part(start, end, last, records, tuple(skipped), columns.arrays(), columns.lists())
+    return Part(str(source.path), start, end, last, records, tuple(skipped), columns.arrays(), columns.lists())
 
 
 def write_part(path: Path, part: Part) -> None:
@@ -147,7 +149,10 @@ def load_part(path: Path, only: str | None = None) -> Part | None:
     if found is None:
         return None
     about, columns = found
-    return Part(**about | {"columns": columns, "skipped": tuple(about["skipped"])})
+    try:
+        return Part(**about | {"columns": columns, "skipped": tuple(about["skipped"])})
+    except (TypeError, KeyError):
+        return None
 
 
 def _skip(message: str, skipped: list[str], skip_bad: bool) -> None:

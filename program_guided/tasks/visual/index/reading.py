@@ -11,9 +11,8 @@ options. Words that do not occur in train are replaced by `<unknown>`.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,13 +22,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from program_guided.errors import DataError, quote
-from program_guided.files import read_json
 from program_guided.language.domain import unknown
 from program_guided.language.syntax import Call, Program
+from program_guided.tasks.visual.checksums import check_file, read_checked, read_record
 from program_guided.tasks.visual.domain import DOMAIN, OPERATION_WORDS, ROWS, routine
 from program_guided.tasks.visual.graph import Box, Scene, SceneObject
 from program_guided.tasks.visual.index.assembly import FORMAT, HEADER, NO_WORD, UNKNOWN_WORD, VERSION
 from program_guided.tasks.visual.index.parts import COLUMNS, NOTHING
+from program_guided.tasks.visual.plan import complete_world
 from program_guided.tasks.visual.release.reading import Choices, Question
 from program_guided.tasks.visual.release.sources import CHOICES, QUESTIONS, SCENES
 
@@ -69,25 +69,29 @@ class Index:
     def __init__(self, folder: Path, header: dict[str, Any]) -> None:
         self.folder = folder
         self.header = header
+        self._arrays: dict[str, NDArray[Any]] = {}
 
     @classmethod
     def open(cls, folder: Path, verify: bool = False) -> Index:
-        """Open an index; checks the size of every file and, with `verify`, its checksum."""
+        """Open an index; checks the header and the size of every file and, with `verify`, all checksums. Otherwise the
+        checksum of a file is compared when it is first read."""
         path = folder / HEADER
         if not path.is_file():
             raise DataError(f"{folder}: there is no finished index; {REMEDY}")
-        header = read_json(path)
-        if not isinstance(header, dict) or header.get("format") != FORMAT:
-            raise DataError(f"{path}: is not the header of an index; {REMEDY}")
+        header = read_record(path, FORMAT, REMEDY)
         if (header.get("version"), header.get("domain_version")) != (VERSION, DOMAIN.version):
             found = f"version {header.get('version')} (operations {header.get('domain_version')})"
             raise DataError(f"{path}: is {found}, but {VERSION} (operations {DOMAIN.version}) is needed; {REMEDY}")
         for name, about in header["files"].items():
-            _check(folder / name, about, verify)
+            check_file(folder / name, about, REMEDY, verify)
         return cls(folder, header)
 
     def check_sources(self, root: Path) -> None:
-        """Raise `DataError` if the size of a source in the root has changed since the index was built."""
+        """Raise `DataError` if the root holds a world that is incomplete, or other sources than the index was built
+        of, by their plan and their sizes."""
+        world = complete_world(root)
+        if world is not None and world.plan != self.header["plan"]:
+            raise DataError(f"{self.folder}: was made of another world than the one in {root}; {REMEDY}")
         for _, _, name, size, _ in self.header["sources"]:
             path = root / name
             if path.is_file() and path.stat().st_size != size:
@@ -136,7 +140,8 @@ class Index:
 
     def texts(self, table: str) -> list[str]:
         """Table of texts that columns index."""
-        return list(read_json(self.folder / "texts" / f"{table}.json"))
+        place = f"texts/{table}.json"
+        return list(json.loads(read_checked(self.folder / place, self.header["files"][place], REMEDY)))
 
     def choices(self, split: str) -> dict[str, Choices]:
         """The choices of a split's questions, by their ids."""
@@ -160,7 +165,7 @@ class Index:
         return tuple(self._scene_rows)
 
     @cached_property
-    def _scene_columns(self) -> dict[str, dict[str, NDArray[Any]]]:
+    def _scene_columns(self) -> dict[str, Mapping[str, NDArray[Any]]]:
         return {name: self._columns(SCENES, name) for name in self.header["sets"].get(SCENES, {})}
 
     @cached_property
@@ -171,12 +176,20 @@ class Index:
             for row, image in enumerate(columns["image"].tolist())
         }
 
-    def _columns(self, kind: str, name: str) -> dict[str, NDArray[Any]]:
+    def _columns(self, kind: str, name: str) -> Mapping[str, NDArray[Any]]:
         known = self.header["sets"].get(kind, {})
         if name not in known:
             there = f"there are {', '.join(known)}" if known else "there are none"
             raise DataError(f"{self.folder}: no {kind} of {quote(name)} ({there})")
-        return {column: _mapped(self.folder / kind / name / f"{column}.npy") for column in COLUMNS[kind]}
+        return _Columns(self, f"{kind}/{name}", tuple(COLUMNS[kind]))
+
+    def array(self, place: str) -> NDArray[Any]:
+        """A column, mapped into memory; its checksum is compared once."""
+        if place not in self._arrays:
+            path = self.folder / place
+            check_file(path, self.header["files"][place], REMEDY, verify=True)
+            self._arrays[place] = _mapped(path)
+        return self._arrays[place]
 
     @cached_property
     def _known_or_unknown(self) -> Ints:
@@ -191,6 +204,22 @@ class Index:
         numbers = {word: number for number, word in enumerate(self.words[: self.known_words])}
         rows = [(numbers[ROWS[each.name].family], numbers[ROWS[each.name].category]) for each in DOMAIN.operations]
         return np.array([*rows, (NO_WORD, NO_WORD)], np.int32)
+
+
+class _Columns(Mapping[str, NDArray[Any]]):
+    """Columns of a set, each read when it is first needed."""
+
+    def __init__(self, index: Index, folder: str, names: tuple[str, ...]) -> None:
+        self._index, self._folder, self._names = index, folder, names
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._index.array(f"{self._folder}/{name}.npy")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 class QuestionSet:
@@ -289,7 +318,7 @@ class QuestionSet:
         return slice(int(starts[number]), int(starts[number + 1]))
 
 
-def _scene(columns: dict[str, NDArray[Any]], row: int, image_id: str, labels: Sequence[str]) -> Scene:
+def _scene(columns: Mapping[str, NDArray[Any]], row: int, image_id: str, labels: Sequence[str]) -> Scene:
     first, end = columns["object"][row : row + 2].tolist()
     keys = _decoded(columns["object_id"][first:end])
     objects = {}
@@ -317,17 +346,3 @@ def _mapped(path: Path) -> NDArray[Any]:
         return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({error}); {REMEDY}") from None
-
-
-def _check(path: Path, about: dict[str, Any], verify: bool) -> None:
-    try:
-        size = path.stat().st_size
-        if size != about["bytes"]:
-            raise DataError(f"{path}: has {size:,} bytes, but {about['bytes']:,} were written; {REMEDY}")
-        if verify:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            if digest != about["sha256"]:
-                raise DataError(f"{path}: its checksum is not that of the header; {REMEDY}")
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}), though the index names it; {REMEDY}") from None

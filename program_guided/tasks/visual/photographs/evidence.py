@@ -87,7 +87,7 @@ class EvidenceReader(nn.Module):
         with torch.no_grad():
             self.weigh.bias[: len(trust)] = torch.tensor(trust)
 
-    def look(self, arrays: Mapping[str, Tensor]) -> Evidence:
+    def encode(self, arrays: Mapping[str, Tensor]) -> Evidence:
         """Evidence from arrays with the names of its fields."""
         return Evidence(arrays["words"], arrays["answers"], arrays["spelt"])
 

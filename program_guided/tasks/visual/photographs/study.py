@@ -263,14 +263,14 @@ class PictureTraining(Learner[PictureSettings]):
         for logits, which in ((booleans, batch.boolean), (answers, ~batch.boolean)):
             known = which & (batch.target != NO_TARGET)
             losses.append(cross_entropy(logits[known], batch.target[known], reduction="sum"))
-        loss = self.descend(torch.stack(losses).sum() / len(batch.questions))
+        loss = self.optimizer_step(torch.stack(losses).sum() / len(batch.questions))
         self.done += 1
         return loss
 
     def _dropped(self, batch: QuestionTensors) -> QuestionTensors:
         """The same questions, with some words replaced by the unknown word."""
         words = batch.programs.words
-        dropped = (torch.rand(words.shape, generator=self.chance) < self.settings.word_dropout) & (words > 0)
+        dropped = (torch.rand(words.shape, generator=self.generator) < self.settings.word_dropout) & (words > 0)
         dropped[..., :ARGUMENTS] = False
         programs = batch.programs
         kept = Programs(words.masked_fill(dropped, UNKNOWN_WORD), programs.inputs, programs.exists, programs.of)

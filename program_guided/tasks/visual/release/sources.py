@@ -48,6 +48,10 @@ class Source:
     def fingerprint(self, root: Path) -> list[str | int]:
         return [self.kind, self.name, self.path.relative_to(root).as_posix(), self.size, self.modified]
 
+    def is_unchanged(self) -> bool:
+        """True if the file has not been replaced."""
+        return self == _source(self.kind, self.name, self.path)
+
 
 def find_sources(
     root: Path, only: Sequence[str] = (), on_bad: Callable[[DataError], None] | None = None

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from program_guided.errors import DataError, quote
+from program_guided.files import refuse_constant
 
 __all__ = ["RecordReader", "open_records", "stream_records"]
 
@@ -56,7 +57,7 @@ class RecordReader:
         self._window = ""
         self._position = 0
         self._last_key: str | None = None
-        self._decoder = json.JSONDecoder()
+        self._decoder = json.JSONDecoder(parse_constant=refuse_constant)
 
     def position(self) -> int:
         """Offset in bytes of the end of the last record."""
@@ -133,6 +134,8 @@ class RecordReader:
                 reason = "expected a comma or the end"
             except json.JSONDecodeError as error:
                 reason = error.msg
+            except ValueError as error:  # a number of thousands of digits, or not a number
+                raise self._damaged(str(error)) from None
             except RecursionError:
                 raise self._damaged("it is nested too deeply") from None
             if len(self._window) - self._position > MAX_RECORD:

@@ -1,0 +1,91 @@
+"""The plan of a built world: written before its files, completed after them, and checked by all that reads them.
+
+`world.json` has the plan (seed, number of scenes, detector) and, once the world is complete, size and checksum of every
+file. A folder without it was not built here: it holds a release, of which nothing more is known.
+
+    with built(folder, {"seed": 0, ...}) as files:
+        files.append(...)                             # every path, once it is written
+    complete_world(folder).plan["seed"]               # None for a release, `DataError` for a world that is incomplete
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from program_guided.errors import DataError
+from program_guided.files import held, sweep
+from program_guided.tasks.visual.checksums import check_file, described, read_record, write_record
+
+__all__ = ["OBJECTS_FOLDER", "REMEDY", "WORLD_FILE", "World", "built", "complete_world", "read_world"]
+
+WORLD_FILE = "world.json"
+FORMAT = "program_guided visual world"
+OBJECTS_FOLDER = "objects"
+"""Folder of the features of a world's pictures."""
+REMEDY = "build it again with proto dataset build visual"
+
+
+@dataclass(frozen=True)
+class World:
+    """A world that was built in a folder."""
+
+    folder: Path
+    plan: Mapping[str, Any]
+    files: Mapping[str, Mapping[str, Any]] | None
+    """Size and checksum by path in the folder; None while it is being built, and if that was interrupted."""
+
+    def about(self, path: Path) -> Mapping[str, Any] | None:
+        """Size and checksum of a file; None if it is no part of the world."""
+        return (self.files or {}).get(path.relative_to(self.folder).as_posix())
+
+    def check(self, verify: bool = False) -> None:
+        """Raise `DataError` if the world is incomplete, or a file has another size or, with `verify`, checksum."""
+        if self.files is None:
+            seed, scenes = self.plan["seed"], " ".join(map(str, self.plan["scenes"].values()))
+            raise DataError(
+                f"{self.folder}: its world (seed {seed}, scenes {scenes}) is being built, or that was interrupted; "
+                f"wait, or {REMEDY}"
+            )
+        for name, about in self.files.items():
+            check_file(self.folder / name, about, REMEDY, verify)
+
+
+def read_world(folder: Path) -> World | None:
+    """The world in a folder, complete or not; None if there is none."""
+    path = folder / WORLD_FILE
+    if not path.is_file():
+        return None
+    record = read_record(path, FORMAT, REMEDY)
+    return World(folder, record["plan"], record["files"])
+
+
+def complete_world(folder: Path, verify: bool = False) -> World | None:
+    """The world in a folder, checked; None if there is none."""
+    world = read_world(folder)
+    if world is not None:
+        world.check(verify)
+    return world
+
+
+@contextmanager
+def built(folder: Path, plan: Mapping[str, Any]) -> Iterator[list[Path]]:
+    """Build a world: the files of another one are removed first; the paths appended to the list are its own."""
+    with held(folder):
+        try:
+            former = read_world(folder)
+        except DataError:
+            former = None
+        record = {"format": FORMAT, "plan": dict(plan), "files": None}
+        write_record(folder / WORLD_FILE, record)
+        for name in (former.files or {}) if former else ():
+            (folder / name).unlink(missing_ok=True)
+        for each in (folder, *(path for path in folder.iterdir() if path.is_dir())):
+            sweep(each)
+        paths: list[Path] = []
+        yield paths
+        files = {path.relative_to(folder).as_posix(): described(path) for path in paths}
+        write_record(folder / WORLD_FILE, record | {"files": files})
