@@ -15,15 +15,18 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from program_guided.version import VERSION
 
 if TYPE_CHECKING:
     from program_guided.learning.results import ResultType
     from program_guided.models import readers
+    from program_guided.tasks.executor import TrainedExecutor
+    from program_guided.tasks.minecraft.executor import MinecraftExecutor
     from program_guided.tasks.signatures import Answer, Objects, Range, behaviour, condition, operation
     from program_guided.tasks.task import Task
+    from program_guided.tasks.visual.reasoner import Reasoner
     from program_guided.tasks.world_task import Failed, WorldTask
 
 __all__ = [
@@ -62,18 +65,28 @@ def __getattr__(name: str) -> Any:
     return import_module(f"{_WHERE[name]}.{name}") if name == "readers" else getattr(module, name)
 
 
-def load(name: str | Path = "minecraft", task: str | None = None) -> Any:
+@overload
+def load(
+    name: Literal["minecraft", "minecraft-reward"] = "minecraft", task: None = None, *, device: str = "cpu"
+) -> MinecraftExecutor: ...
+@overload
+def load(name: Literal["visual"], task: None = None, *, device: str = "cpu") -> Reasoner: ...
+@overload
+def load(name: str | Path, task: str | None = None, *, device: str = "cpu") -> TrainedExecutor: ...
+def load(name: str | Path = "minecraft", task: str | None = None, *, device: str = "cpu") -> Any:
     """A trained executor: one that ships, by its name, or one from a folder that `proto train` wrote.
 
-    `task` names the task of a checkpoint that was trained with a file of one's own, as path.py or module:Class.
+    `task` names the task of a checkpoint that was trained with a file of one's own, as path.py or module:Class;
+    `device` is one of torch's, as in "cuda".
     """
     from program_guided.tasks.executor import load_executor
 
-    return load_executor(name, task)
+    return load_executor(name, task, device=device)
 
 
 # The command line needs no registry, and starts faster without.
-if PurePath(sys.argv[0] if sys.argv else "").name not in ("proto", "proto.exe"):
+_started_as = PurePath(sys.argv[0] if sys.argv else "").name
+if _started_as not in ("proto", "proto.exe") and sys.orig_argv[1:3] != ["-m", "program_guided"]:
     from program_guided.tasks.minecraft.registration import register
 
     register()

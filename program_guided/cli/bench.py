@@ -13,7 +13,7 @@ import tyro
 
 import program_guided
 from program_guided.cli.parsing import parse, select
-from program_guided.errors import DataError
+from program_guided.errors import DataError, UsageError
 from program_guided.output import Flag, OptionalPath, bar_for_each, progress_bars, report
 
 __all__ = ["DESCRIPTION", "main"]
@@ -24,7 +24,7 @@ Options that belong to a benchmark are shown with it: proto bench NAME --help"""
 
 
 @dataclass(frozen=True)
-class Partly:
+class PartialSelection:
     """The benchmark, where it may be missing."""
 
     what: tyro.conf.Positional[tuple[str, ...]] = ()
@@ -44,10 +44,10 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     known = _benchmarks()
     parts = {"selection": _selection(known), "output": Output()}
-    chosen = select(Partly, arguments).what
+    chosen = select(PartialSelection, arguments, "proto bench").what
     if not chosen or chosen[0] not in known:
         parse("proto bench", DESCRIPTION, arguments, parts)
-        raise DataError(f"name a benchmark: {', '.join(known)}")
+        raise UsageError(f"name a benchmark: {', '.join(known)}")
     module = importlib.import_module(known[chosen[0]][0])
     options = parse("proto bench", DESCRIPTION, arguments, parts | {"measuring": module.Options()})
     with progress_bars() as progress:

@@ -11,7 +11,7 @@ from typing import Any
 import tyro
 
 from program_guided.cli.parsing import parse
-from program_guided.errors import DataError, ProgramError, ProgramGuidedError
+from program_guided.errors import ProgramError, ProgramGuidedError, UsageError
 from program_guided.output import Flag, OptionalText, counted, print_json
 
 __all__ = ["DESCRIPTION", "main"]
@@ -23,8 +23,10 @@ DESCRIPTION = "Check programs, and show how they were understood."
 class Check:
     """Programs to check."""
 
-    files: tyro.conf.Positional[tuple[Path, ...]]
-    """Files that hold a program each; the language of each tells its task."""
+    files: tyro.conf.Positional[tuple[Path, ...]] = ()
+    """Files that hold a program each, names of examples, or - for standard input; their language tells the task."""
+    program: OptionalText = None
+    """The program itself, instead of a file."""
     task: OptionalText = None
     """A built-in or installed task, path/to/file.py, or module:Class, if the language is to be that of a task."""
     table: Flag = False
@@ -37,28 +39,30 @@ class Check:
 
 def main(arguments: Sequence[str]) -> int:
     """1 if any file has a mistake."""
-    options = parse("proto check", DESCRIPTION, arguments, {"check": Check}).check
-    if not options.files:
-        raise DataError("no file to check; name one, as in: proto check examples/bridge.prg")
-    reports = [_report(options, path) for path in options.files]
+    options = parse("proto check", DESCRIPTION, arguments, {"check": Check()}).check
+    given = options.files if options.program is None else (*options.files, None)
+    if not given:
+        raise UsageError("no file to check; name one, as in: proto check bridge")
+    reports = [_report(options, path) for path in given]
     if options.json:
         print_json({"files": reports})
     return int(not all(report["valid"] for report in reports))
 
 
-def _report(options: Check, path: Path) -> dict[str, Any]:
-    from program_guided.cli.tasks import named_task, program_of
+def _report(options: Check, path: Path | None) -> dict[str, Any]:
+    from program_guided.cli.tasks import named_task, program_of, read_source
 
     try:
-        task, program = program_of(path, None if options.task is None else named_task(options.task))
+        source = read_source(path, options.program)
+        task, program = program_of(source, None if options.task is None else named_task(options.task))
     except ProgramGuidedError as error:
         problems = [vars(problem) for problem in error.problems] if isinstance(error, ProgramError) else []
         if not options.json:
             print(error if isinstance(error, ProgramError) else f"error: {error}", file=sys.stderr)
-        return {"file": str(path), "valid": False, "problems": problems or [{"message": str(error)}]}
-    figures = {"file": str(path), "valid": True, **_figures(task(), program)}
+        return {"file": str(path or "<program>"), "valid": False, "problems": problems or [{"message": str(error)}]}
+    figures = {"file": str(source.path), "valid": True, **_figures(task, program)}
     if not options.json:
-        _print(options, path, figures)
+        _print(options, figures)
     return figures
 
 
@@ -79,12 +83,12 @@ def _figures(task: Any, program: Any) -> dict[str, Any]:
     }
 
 
-def _print(options: Check, path: Path, figures: Mapping[str, Any]) -> None:
+def _print(options: Check, figures: Mapping[str, Any]) -> None:
     flows = (
         "without control flow" if not figures["control_flows"] else f"{figures['control_flows']} of them if or while"
     )
     routines = counted(figures["routines"], "routine")
-    print(f"{path}: a program of {figures['task']}, {routines} ({flows}), {figures['tokens']} tokens")
+    print(f"{figures['file']}: a program of {figures['task']}, {routines} ({flows}), {figures['tokens']} tokens")
     if options.canonical:
         print(figures["program"], end="")
     if options.table:

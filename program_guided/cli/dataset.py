@@ -10,7 +10,7 @@ import tyro
 
 from program_guided.cli.parsing import asks_for_help, own_options, parse, select
 from program_guided.cli.tasks import command_of, named_task, with_options
-from program_guided.errors import DataError
+from program_guided.errors import UsageError
 from program_guided.registry import DEFAULT_TASK
 
 __all__ = ["DESCRIPTION", "main"]
@@ -32,7 +32,7 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class Partly:
+class PartialSelection:
     """The same, where it may be missing."""
 
     words: tyro.conf.Positional[tuple[str, ...]] = ()
@@ -40,11 +40,11 @@ class Partly:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    words = select(Partly, arguments).words
+    words = select(PartialSelection, arguments, "proto dataset").words
     if not words or words[0] not in get_args(Action):
         if asks_for_help(arguments) or words:
             parse("proto dataset", DESCRIPTION, arguments, {"selection": Selection})
-        raise DataError("say what to do before the options, as in: proto dataset stats")
+        raise UsageError("say what to do before the options, as in: proto dataset stats")
     task = named_task(words[1] if len(words) > 1 else DEFAULT_TASK)
     kind = command_of(task, words[0])
     parts = {"selection": Selection, "doing": kind, **own_options(task, kind)}

@@ -9,7 +9,7 @@ import tyro
 
 from program_guided.cli.parsing import own_options, parse, select
 from program_guided.cli.tasks import command_of, task_of_agents, with_options
-from program_guided.errors import DataError
+from program_guided.errors import UsageError
 from program_guided.output import OptionalText
 from program_guided.registry import DEFAULT_TASK
 
@@ -33,13 +33,13 @@ class Selection:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    chosen = select(Selection, arguments)
+    chosen = select(Selection, arguments, "proto evaluate")
     agents = chosen.agents or (DEFAULT_TASK if chosen.task is None else chosen.task,)
     task = task_of_agents(agents, chosen.task)
     command = command_of(task, "evaluate")
     parts = {"selection": Selection(), "measuring": command, **own_options(task, command)}
     options = parse("proto evaluate", DESCRIPTION, arguments, parts)
     if options.selection.agents != chosen.agents:
-        raise DataError("name the agents before the options, as in: proto evaluate AGENT --breakdown")
+        raise UsageError("name the agents before the options, as in: proto evaluate AGENT --breakdown")
     given = with_options(task, getattr(options, "task_options", None))
-    return int(options.measuring.run(given, agents, chosen.task))
+    return int(options.measuring.run(given, agents))

@@ -5,22 +5,39 @@ Both steps are parsed by tyro. The options of a task are its own dataclass, so i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import io
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import field, fields, make_dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any, TypeVar
 
 import tyro
 
-__all__ = ["STYLE", "asks_for_help", "own_options", "parse", "part_of", "select"]
+from program_guided.errors import UsageError
+
+__all__ = ["STYLE", "asks_for_help", "own_options", "parse", "part_of", "read", "select"]
 
 T = TypeVar("T")
 STYLE = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes, tyro.conf.CascadeSubcommandArgs)
+PHRASES = {
+    r"Unrecognized options: (?:.*?(?=--))?([^,]*).*": r"unknown option \1",
+    r"invalid choice (.*) for argument '(?:\w+\.)?(.*)'\. Expected one of \((.*?),?\)\.": r"\2: \1 is not one of \3",
+    r"Missing value for argument '(.*)'\. Expected (\d+) values\.": r"\1: a value is missing (\2 expected)",
+    r"Error parsing (.*?): ": r"\1: ",
+    r"invalid literal for int\(\) with base 10: (.*)": r"\1 is not a whole number",
+    r"could not convert string to float: (.*)": r"\1 is not a number",
+    r"no type matching .* could be instantiated from \[(.*)\]\.": r"\1 is not what is expected here",
+}
+"""Phrases of tyro, and ours."""
 
 
-def select(kind: type[T], arguments: Sequence[str]) -> T:
+def select(kind: type[T], arguments: Sequence[str], prog: str) -> T:
     """The options of a dataclass among others, which are passed over."""
-    found, _ = tyro.cli(kind, args=list(arguments), return_unknown_args=True, add_help=False, config=STYLE)
+    found, _ = read(kind, prog, arguments, return_unknown_args=True, add_help=False)
     return found
 
 
@@ -30,7 +47,52 @@ def parse(prog: str, description: str, arguments: Sequence[str], parts: Mapping[
     given = [_field(name, part) for name, part in parts.items()]
     together = make_dataclass("Options", given, kw_only=True)
     together.__doc__ = description
-    return tyro.cli(together, prog=prog, description=description, args=list(arguments), config=STYLE)
+    return read(together, prog, arguments, description=description)
+
+
+def read(kind: Any, prog: str, arguments: Sequence[str], **how: Any) -> Any:
+    """Arguments as tyro reads them; `UsageError` says in one line what is wrong and how to get help."""
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said), _unbroken_lines(arguments):
+            return tyro.cli(kind, prog=prog, args=list(arguments), config=STYLE, **how)
+    except SystemExit as ended:
+        if not ended.code:  # the help has been printed
+            raise
+    command = shlex.join([*prog.split(), *takewhile(lambda each: not each.startswith("-"), arguments)])
+    raise UsageError(f"{_problem(said.getvalue())} (for help: {command} --help)")
+
+
+@contextmanager
+def _unbroken_lines(arguments: Sequence[str]) -> Iterator[None]:
+    """Let tyro break no line of an error's box; help is as wide as the terminal."""
+    before = os.environ.get("COLUMNS")
+    if {"-h", "--help"}.isdisjoint(arguments):
+        os.environ["COLUMNS"] = "10000"
+    try:
+        yield
+    finally:
+        os.environ.pop("COLUMNS", None)
+        if before is not None:
+            os.environ["COLUMNS"] = before
+
+
+def _problem(box: str) -> str:
+    """The problem in tyro's box: its title above, advice in further sections below."""
+    lines = [line.strip("│| ") for line in re.sub(r"\x1b\[[\d;]*m", "", box).splitlines()]
+    sections: list[list[str]] = [[]]
+    for line in lines:
+        if set(line) <= set("─-") or line[:1] in "╭╰+":
+            sections.append([])
+        else:
+            sections[-1].append(line)
+    first, *advice = [each for each in sections if each] or [["it cannot be read"]]
+    missing = [line for line in first[1:] if not line.endswith("(required)")]
+    text = f"missing: {', '.join(missing)}" if first[0].startswith("Missing from") else first[0]
+    for pattern, shown in PHRASES.items():
+        text = re.sub(pattern, shown, text)
+    meant = [line.split()[0] for each in advice for line in each if each[0].startswith("Perhaps") and line[:1] == "-"]
+    return text + (f": did you mean {meant[0]}?" if meant else "")
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
@@ -61,7 +123,7 @@ def part_of(default: Any, name: str, leave_out: Sequence[str] = (), only: Sequen
 def own_options(task: Any, command: Any) -> dict[str, Any]:
     """The options of a task that a command has, as a part for `parse`."""
     left_out = (*task.training_options, *getattr(command, "LEAVE_OUT", ()))
-    part = part_of(task(), "Options", leave_out=left_out)
+    part = part_of(task, "Options", leave_out=left_out)
     return {} if part is None else {"task_options": part}
 
 

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Annotated, Any
 
 import tyro
 
 from program_guided.cli.parsing import asks_for_help, own_options, parse, select
-from program_guided.cli.tasks import command_of, program_of, task_of_agents, with_options
-from program_guided.errors import DataError
+from program_guided.cli.tasks import command_of, program_of, read_source, task_of_agents, with_options
+from program_guided.errors import DataError, UsageError
 from program_guided.output import OptionalText
 from program_guided.registry import SHIPPED
+from program_guided.shipped import example, written_seed
 
 __all__ = ["DESCRIPTION", "main"]
 
 DESCRIPTION = """Execute a program with a learned executor, or with a built-in agent.
 
-Options that belong to a task are shown with a program of it: proto run PROGRAM --help"""
+Options that belong to a task are shown with a program of it: proto run bridge --help"""
 
 
 @dataclass(frozen=True)
 class Selection:
     """A program, and who executes it."""
 
-    program: tyro.conf.Positional[Path]
-    """File that holds the program; its language tells its task."""
+    file: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PROGRAM")] = ()
+    """File that holds the program, the name of an example, or - for standard input; its language tells its task."""
+    program: OptionalText = None
+    """The program itself, instead of a file, as in: --program "mine(gold); sell(gold)"."""
     agent: OptionalText = None
     """A checkpoint (a folder that 'proto train' wrote, or a shipped one by name), or a built-in agent of the task:
     planner, random. Left out, the shipped checkpoint with the task's name."""
@@ -34,30 +39,35 @@ class Selection:
     """A built-in or installed task, path/to/file.py, or module:Class; left out, that of the checkpoint or program."""
 
 
-@dataclass(frozen=True)
-class Partly(Selection):
-    """The same, where it may be missing."""
-
-    program: tyro.conf.Positional[tuple[Path, ...]] = ()  # type: ignore[assignment]
-
-
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    chosen = select(Partly, arguments)
-    if not chosen.program:
+    chosen = select(Selection, arguments, "proto run")
+    file = next((each for each in chosen.file if example(each).exists()), next(iter(chosen.file), None))
+    if (file is None) == (chosen.program is None):
         if asks_for_help(arguments):
-            parse("proto run", DESCRIPTION, arguments, {"selection": Selection})
-        raise DataError("name the program before the options, as in: proto run program.prg --seed 1")
+            parse("proto run", DESCRIPTION, arguments, {"selection": Selection()})
+        problem = "name a program before the options" if file is None else "give a file or --program, not both"
+        raise UsageError(f"{problem}, as in: proto run bridge --seed 1 (proto examples lists what there is)")
     named = None
     if chosen.task is not None or (chosen.agent is not None and _is_checkpoint(chosen.agent)):
         named = task_of_agents((chosen.agent or "",), chosen.task)
-    task, program = program_of(chosen.program[0], named)
+    source = read_source(file, chosen.program)
+    task, program = program_of(source, named)
     agent = chosen.agent or _shipped(task)
-    command = command_of(task, "run")
-    parts = {"selection": Selection, "running": command, **own_options(task, command)}
+    command = _with_seed(command_of(task, "run"), source.text)
+    parts = {"selection": Selection(), "running": command, **own_options(task, command)}
     options = parse("proto run", DESCRIPTION, arguments, parts)
+    if len(options.selection.file) > 1:
+        raise UsageError(f"one program at a time, not {shlex.join(map(str, options.selection.file))}")
     given = with_options(task, getattr(options, "task_options", None))
-    return int(options.running.run(given, chosen.program[0], program, agent, chosen.task))
+    return int(options.running.run(given, source.path, program, agent))
+
+
+def _with_seed(command: Any, text: str) -> Any:
+    """The command, with the seed that the program names as its default."""
+    seed = written_seed(text)
+    has_seed = any(each.name == "seed" for each in fields(command))
+    return command(seed=seed) if seed is not None and has_seed else command()
 
 
 def _is_checkpoint(agent: str) -> bool:

@@ -2,59 +2,79 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from program_guided.errors import DataError, ProgramError
 from program_guided.language.syntax import Program
 from program_guided.registry import DEFAULT_TASK, SHIPPED, known_tasks, load_task, remember
 
-__all__ = ["command_of", "named_task", "program_of", "task_of_agents", "with_options"]
+__all__ = ["Source", "command_of", "named_task", "program_of", "read_source", "task_of_agents", "with_options"]
 
 
 def named_task(given: str) -> Any:
-    """The class of a task that the user has named."""
+    """A task that the user has named."""
     task = load_task(given)
     remember(given)
-    return task
+    return task()
 
 
 def task_of_agents(agents: Sequence[str], given: str | None) -> Any:
-    """The class of the task that agents are measured in: the named one, else that of the first checkpoint."""
-    if given is not None:
-        return named_task(given)
+    """The task that agents are measured in, with its options: that of the first checkpoint, which may have to be
+    named."""
     from program_guided.learning.checkpoint import find, read_checkpoint
-    from program_guided.tasks.executor import task_of
+    from program_guided.tasks.executor import trained_task
 
-    for name in agents:
-        if Path(name).exists() or (SHIPPED / name).is_dir():
-            with suppress(NotADirectoryError):
-                if Path(name).is_file():
-                    continue
-                return task_of(read_checkpoint(name))
+    if given is not None:
+        named_task(given)
+    checkpoints = [name for name in agents if Path(name).is_dir() or (SHIPPED / name).is_dir()]
+    if checkpoints:
+        return trained_task(read_checkpoint(checkpoints[0]), given)
     unknown = [name for name in agents if name not in BUILT_IN and not name.endswith(".json")]
-    if unknown:
+    if unknown and given is None:
         find(unknown[0])
-    return load_task(DEFAULT_TASK)
+    return named_task(given or DEFAULT_TASK)
 
 
 BUILT_IN = ("oracle", "planner", "random")
 """Agents that are no checkpoints."""
 
 
-def program_of(path: Path, task: Any | None) -> tuple[Any, Program]:
-    """A program and the class of its task: the named one, else the one in whose language it is written."""
-    text = _read(path)
+class Source(NamedTuple):
+    """The text of a program, and where it is from."""
+
+    path: Path
+    text: str
+
+
+def read_source(file: Path | None, program: str | None = None) -> Source:
+    """A program as a user gives it: a file, the name of an example, `-` for standard input, or the text itself."""
+    from program_guided.language.parser import decoded, read_text
+    from program_guided.shipped import example
+
+    if file is None:
+        return Source(Path("<program>"), program or "")
+    if str(file) == "-":
+        name = "<standard input>"
+        return Source(Path(name), decoded(sys.stdin.buffer.read(), name))
+    path = example(file)
+    if not path.exists() and path.name == str(path):
+        raise DataError(f"{file}: there is no such file, and no example of that name (proto examples lists them)")
+    return Source(path, read_text(path))
+
+
+def program_of(source: Source, task: Any | None) -> tuple[Any, Program]:
+    """A program and its task: the named one, else the one in whose language it is written."""
     if task is not None:
-        return task, _parsed(task, text, path)
+        return task, _parsed(task, source)
     problems: list[ProgramError] = []
     for name in _by_default():
-        candidate = load_task(name)
+        candidate = load_task(name)()
         try:
-            return candidate, _parsed(candidate, text, path)
+            return candidate, _parsed(candidate, source)
         except ProgramError as error:
             problems.append(error)
     raise min(problems, key=lambda error: len(error.problems))
@@ -65,14 +85,8 @@ def _by_default() -> Iterator[str]:
     yield from (name for name in known_tasks() if name != DEFAULT_TASK)
 
 
-def _parsed(task: Any, text: str, path: Path) -> Program:
-    return task().parse(text, str(path))
-
-
-def _read(path: Path) -> str:
-    from program_guided.language.parser import read_text
-
-    return read_text(path)
+def _parsed(task: Any, source: Source) -> Program:
+    return task.parse(source.text, str(source.path))
 
 
 def command_of(task: Any, name: str) -> Any:
@@ -81,13 +95,11 @@ def command_of(task: Any, name: str) -> Any:
 
     if name not in task.commands:
         there = ", ".join(task.commands)
-        raise DataError(f"{task.name or task.__name__.lower()} has no command '{name}'; it has {there}")
+        raise DataError(f"{task.task_name} has no command '{name}'; it has {there}")
     module, _, attribute = task.commands[name].partition(":")
     return getattr(importlib.import_module(module), attribute)
 
 
 def with_options(task: Any, options: Any | None) -> Any:
     """A task with the options that were given."""
-    if options is None:
-        return task()
-    return task(**{each.name: getattr(options, each.name) for each in fields(options)})
+    return task if options is None else replace(task, **vars(options))

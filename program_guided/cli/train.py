@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +15,8 @@ import tyro
 
 from program_guided.cli.parsing import asks_for_help, parse, part_of, select
 from program_guided.cli.tasks import named_task
-from program_guided.errors import DataError
+from program_guided.errors import DataError, UsageError
+from program_guided.files import read_json, write_atomically
 from program_guided.learning.settings import Algorithm, Target
 from program_guided.output import Flag, OptionalPath, provenance
 from program_guided.registry import MODELS, model_config
@@ -24,8 +27,12 @@ DESCRIPTION = """Train a model on a task.
 
 Options that belong to a task, a target, an algorithm or a model are shown with these:
 proto train TASK --target reward --help"""
-RESUMABLE = "go on with the same command and --resume (the last saved state is in {})"
-MAX_BLOCKS = 8
+RESUMABLE = "the state is saved in {}: go on with the same command and --resume"
+OPTIONS = "options.json"
+"""The file of a run that holds all its options."""
+NOT_RECORDED = ("config", "out", "resume")
+FLAGS = ("wandb",)
+"""Options that are on or left out; other switches have a form with --no- too."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +48,16 @@ class Selection:
     """plus: the best there is here. paper: as close to the paper as works."""
     algorithm: Algorithm = "ppo"
     """Algorithm for the targets reward and progress."""
+    config: OptionalPath = None
+    """The options of another run: its folder, or the options.json in it. Those on the command line win."""
 
 
 @dataclass(frozen=True)
-class Partly(Selection):
-    """The same, where it may be missing."""
+class PartialSelection:
+    """Options that have to be known first."""
 
-    task: tyro.conf.Positional[tuple[str, ...]] = ()  # type: ignore[assignment]
+    task: tyro.conf.Positional[tuple[str, ...]] = ()
+    config: OptionalPath = None
 
 
 @dataclass(frozen=True)
@@ -66,28 +76,73 @@ class Run:
     """Processes (or devices) that share the work."""
     accelerator: Literal["cpu", "cuda", "mps", "auto"] = "cpu"
     """Device of the tensors."""
+    wandb: Flag = False
+    """Log to Weights & Biases too (extra `wandb`)."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
-    chosen = select(Partly, arguments)
-    if not chosen.task:
+    given = select(PartialSelection, arguments, "proto train")
+    recorded = {} if given.config is None else read_options(given.config)
+    if not given.task and "task" not in recorded:
         if asks_for_help(arguments):
             parse("proto train", DESCRIPTION, arguments, {"selection": Selection, "run": Run()})
-        raise DataError("name the task before the options, as in: proto train lists.py --seed 1")
-    task = named_task(chosen.task[0])
-    recipe = task().recipe(chosen.target, chosen.model, chosen.algorithm)
-    reader = task().plain_reader
+        raise UsageError("name the task before the options, as in: proto train lists.py --seed 1")
+    if not given.task:
+        arguments = [str(recorded["task"]), *arguments]
+    chosen = select(Selection, _with_recorded(recorded, arguments, [Selection]), "proto train")
+    task = named_task(chosen.task)
+    recipe = task.recipe(chosen.target, chosen.model, chosen.algorithm)
+    reader = task.plain_reader
     optional = {"reader": part_of(replace(reader, **recipe.reader), "Reader", only=reader.options)}
     parts = {
         "selection": Selection,
         "run": Run(),
-        "task": task(),
+        "task": task,
         "model": model_config(chosen.model)(**recipe.model),
         **{name: part for name, part in optional.items() if part is not None},
         "settings": recipe.settings,
     }
-    return _train(parse("proto train", DESCRIPTION, arguments, parts))
+    every = _with_recorded(recorded, arguments, parts.values())
+    unknown = recorded.keys() - {"task", *(each.name for part in parts.values() for each in fields(part))}
+    if unknown:
+        names = ", ".join(sorted(unknown))
+        raise DataError(f"{given.config}: {names}: no option of {chosen.task} with {chosen.target} and {chosen.model}")
+    return _train(parse("proto train", DESCRIPTION, every, parts))
+
+
+def read_options(path: Path) -> dict[str, Any]:
+    """The options that a run has recorded, by name."""
+    file = path / OPTIONS if path.is_dir() else path
+    found = read_json(file)
+    kinds = (str, int, float, bool, list, type(None))
+    if not isinstance(found, dict) or not all(isinstance(value, kinds) for value in found.values()):
+        raise DataError(f"{file}: does not hold the options of a run, as 'proto train' writes them ({OPTIONS})")
+    return found
+
+
+def _record(options: Any) -> dict[str, Any]:
+    """All options of a run by name, but those that say where it is and whether it is resumed."""
+    parts = [part for name, part in vars(options).items()]
+    every = {each.name: getattr(part, each.name) for part in parts for each in fields(part)}
+    return {name: value for name, value in every.items() if name not in NOT_RECORDED}
+
+
+def _with_recorded(recorded: Mapping[str, Any], arguments: Sequence[str], parts: Iterable[Any]) -> list[str]:
+    """Arguments with recorded options of some dataclasses before those of the user: the last one wins."""
+    known = [each.name for part in parts for each in fields(part) if each.name != "task"]
+    words = [word for name in known if name in recorded for word in _argument(name, recorded[name])]
+    at = next((place for place, each in enumerate(arguments) if each.startswith("-")), len(arguments))
+    return [*arguments[:at], *words, *arguments[at:]]
+
+
+def _argument(name: str, value: Any) -> list[str]:
+    option = f"--{name.replace('_', '-')}"
+    if value is None or (value is False and name in FLAGS):
+        return []
+    if isinstance(value, bool):
+        return [option if value else f"--no-{option[2:]}"]
+    return [option, *map(str, value)] if isinstance(value, list) else [option, str(value)]
 
 
 def _train(options: Any) -> int:
@@ -95,8 +150,7 @@ def _train(options: Any) -> int:
     from program_guided.learning.trainer import STATE, Job, train
 
     chosen, run, task = options.selection, options.run, options.task
-    if not 1 <= options.model.blocks <= MAX_BLOCKS:
-        raise DataError(f"blocks {options.model.blocks}: it is from 1 to {MAX_BLOCKS}")
+    options.model.check()
     folder = run.out or Path("out") / f"{task.task_name}-{chosen.target}-{chosen.model}-{run.seed}"
     options.settings.check(run.processes)
     task.check(chosen.target)
@@ -117,18 +171,22 @@ def _train(options: Any) -> int:
         accelerator=run.accelerator,
         start=run.start,
         resume=run.resume,
+        wandb=run.wandb,
         about=provenance(),
     )
     job.check()
     first = os.environ.get("RANK", "0") == "0"
     if first:
         print(f"training in {folder}; watch it with: tensorboard --logdir {folder}", flush=True)
+        if not run.resume:
+            write_atomically(folder / OPTIONS, (json.dumps(_record(options), indent=2, default=str) + "\n").encode())
     try:
         with ProgressBar() as bar:
             train(job, bar)
     except KeyboardInterrupt:
         resumable = (folder / STATE).is_file()
-        print("interrupted;", RESUMABLE.format(folder) if resumable else "no state had been saved yet")
+        state = RESUMABLE.format(folder) if resumable else "no state had been saved yet"
+        print("interrupted;", state, file=sys.stderr)
         return 130
     if first:
         print(f"wrote {folder}; next: proto evaluate {folder}    proto run PROGRAM --agent {folder}")

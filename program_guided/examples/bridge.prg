@@ -1,4 +1,5 @@
 # The example of "Program Guided Agent": cross the river if there is one, then fetch all the gold.
+# seed: 9
 def run():
   if is_there[River]:
     mine(Wood)

@@ -1,4 +1,5 @@
 # loop and elif, as in "Program Guided Agent": trade what there is most of.
+# seed: 5
 def run():
   loop(2):
     if agent[gold] >= 3:

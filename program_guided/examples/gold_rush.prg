@@ -1,4 +1,5 @@
 # The spelling of the ProTo paper: capitals, parentheses, no header.
+# seed: 1
 While Env[Gold] > 0:
     Mine(Gold)
     Sell(Gold)

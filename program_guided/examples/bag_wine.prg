@@ -1,5 +1,5 @@
 # The paper's first figure: is the bag to the left of the wine? (The embedded world has bottles for wine.)
-# proto run examples/bag_wine.prg --task visual --seed 80
+# seed: 80
 wine = select(bottle)
 left = relate(wine, bag, "to the left of", subject)
 exist(left)
