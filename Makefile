@@ -2,15 +2,19 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LOWEST := .venv-lowest
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test check format docs bench mutants lowest clean
 
 help:
 	@echo "make demo    see it work: learned executors execute programs in a world and on pictures, and are measured"
 	@echo "make test    run all tests"
 	@echo "make check   style, types, layers and vocabulary"
+	@echo "make docs    make a site of the documentation in build/site"
 	@echo "make bench   measure speed beside peers"
+	@echo "make lowest  try every command with the lowest versions of all libraries"
+	@echo "make mutants break the code in many places and see that the tests notice"
 
 $(VENV)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -29,13 +33,12 @@ $(VENV)/developer: $(VENV)/user
 	@touch $@
 
 demo: $(VENV)/user
-	@echo "compiling the world (once; half a minute) ..."
-	$(BIN)/proto run examples/bridge.prg --seed 9 --delay 0.08 --gif out/bridge.gif
-	$(BIN)/proto run examples/gold_rush.prg --seed 1 --delay 0.08
-	$(BIN)/proto run examples/shapes.prg --seed 2 --delay 0.08
+	$(BIN)/proto run bridge --delay 0.08 --gif out/bridge.gif
+	$(BIN)/proto run gold_rush --delay 0.08
+	$(BIN)/proto run shapes --delay 0.08
 	$(BIN)/proto evaluate minecraft minecraft-reward planner random
-	$(BIN)/proto run examples/bag_wine.prg --seed 80 --png out/bag_wine.png
-	$(BIN)/proto run examples/passer_by.prg --seed 6 --png out/passer_by.png
+	$(BIN)/proto run bag_wine --png out/bag_wine.png
+	$(BIN)/proto run passer_by --png out/passer_by.png
 	$(BIN)/proto evaluate visual oracle
 	@echo "Next: change examples/bridge.prg and run it; be the executor yourself: $(BIN)/proto play"
 	@echo "      teach one of your own (forty minutes): $(BIN)/proto train minecraft        from reward alone: add --target reward"
@@ -56,11 +59,33 @@ format: $(VENV)/developer
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+$(VENV)/docs: $(VENV)/user
+	@echo "installing the tools for the site (once) ..."
+	$(PIP) --editable ".[docs]"
+	@touch $@
+
+docs: $(VENV)/docs
+	$(BIN)/python tools/results.py --check
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "open build/site/index.html"
+
 bench: $(VENV)/user
 	$(PIP) --editable ".[bench]"
 	$(BIN)/proto bench world
 	$(BIN)/proto bench executor
 	$(BIN)/proto bench learn
 
+mutants: $(VENV)/developer
+	$(BIN)/python tools/mutants.py
+
+# Lower bounds of pyproject.toml: lowest.txt is to them what constraints.txt is to what is tested every day.
+$(LOWEST)/installed: pyproject.toml lowest.txt
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/pip install --quiet --disable-pip-version-check --constraint lowest.txt --editable ".[visual,wandb]"
+	@touch $@
+
+lowest: $(LOWEST)/installed
+	$(LOWEST)/bin/python tools/smoke.py
+
 clean:
-	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -13,6 +13,7 @@ BENCHMARKS = {
         "the network on one core, by program length, against its plain forms and beside torch's decoder",
     ),
     "learn": ("benchmarks.learn", "learning from reward on all cores, beside Stable-Baselines3"),
+    "easy": ("benchmarks.easy", "Stable-Baselines3's PPO learns programs of one routine, on one core (ten minutes)"),
     "visual": (
         "benchmarks.reasoning",
         "reasoning about pictures on one core, in parallel or one routine at a time, and indexing questions on all "

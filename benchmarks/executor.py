@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.timing import Timed, Watch, one_core
+from benchmarks.timing import Timed, Watch, one_core, unwatched
 from program_guided.learning.examples import tensors_of
 from program_guided.learning.execution import WorldExecution, infer
 from program_guided.models.attention import TableAttention
@@ -50,17 +50,25 @@ class Options(Timed):
     def measure(self, show: Watch) -> dict[str, Any]:
         """All figures."""
         self.check()
-        return measure(self.seconds)
+        return measure(self.seconds, show)
 
 
-def measure(seconds: float) -> dict[str, Any]:
+def measure(seconds: float, show: Watch = unwatched) -> dict[str, Any]:
     """All figures; each measurement runs about so many seconds."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with one_core():
             torch.manual_seed(0)
-            lengths = {name: _by_length(name, seconds) for name in ("plus", "paper")}
+            names = ("plus", "paper")
+            parts: list[Callable[[float], Any]] = [*(partial(_by_length, name) for name in names), _shortcuts, _speeds]
+            found = []
+            for number, part in enumerate(parts):
+                show("measured", number, len(parts))
+                found.append(part(seconds))
+            show("measured", len(parts), len(parts))
+            *each_length, shortcuts, speeds = found
+            lengths = dict(zip(names, each_length, strict=True))
             return {
                 "cores": 1,
                 "step_by_routines": lengths,
@@ -68,8 +76,8 @@ def measure(seconds: float) -> dict[str, Any]:
                     name: each["pointed row"][str(LENGTHS[-1])] / each["pointed row"][str(LENGTHS[0])]
                     for name, each in lengths.items()
                 },
-                "shortcuts": _shortcuts(seconds),
-                "samples_per_second": (speeds := _speeds(seconds)),
+                "shortcuts": shortcuts,
+                "samples_per_second": speeds,
                 "times_faster_than_decoder": _ratios(speeds),
             }
     finally:

@@ -19,7 +19,7 @@ import torch
 
 from benchmarks.timing import Timed, Watch, unwatched
 from program_guided.learning.a2c import A2C
-from program_guided.learning.learner import Agree, alone
+from program_guided.learning.learner import AllReduce, alone
 from program_guided.learning.ppo import PPO
 from program_guided.learning.settings import A2CSettings, PPOSettings
 from program_guided.learning.trainer import launch
@@ -66,11 +66,11 @@ def measure(seconds: float, show: Watch = unwatched) -> dict[str, Any]:
     return {"cores": PROCESSES, "steps_per_second": speeds, "times_faster_than": ratios}
 
 
-def _speed(run: Callable[[], int], seconds: float, agree: Agree = alone) -> float:
+def _speed(run: Callable[[], int], seconds: float, all_reduce: AllReduce = alone) -> float:
     """`run` takes some steps and says how many; all processes stop together."""
     run()
     steps, begin = 0, time.perf_counter()
-    while steps == 0 or agree(torch.tensor(time.perf_counter() - begin)) < seconds:
+    while steps == 0 or all_reduce(torch.tensor(time.perf_counter() - begin)) < seconds:
         steps += run()
     return steps / (time.perf_counter() - begin)
 
@@ -85,18 +85,18 @@ def _learn(fabric: Any, config: ModelConfig, settings: PPOSettings | A2CSettings
     torch.set_num_threads(1)
     torch.manual_seed(0)
     share = (fabric.global_rank, fabric.world_size)
-    agree = partial(fabric.all_reduce, reduce_op="mean") if fabric.world_size > 1 else alone
+    all_reduce = partial(fabric.all_reduce, reduce_op="mean") if fabric.world_size > 1 else alone
     name, task = ("plus" if isinstance(config, PlusConfig) else "paper"), Minecraft()
     model = build_model(name, config, task.sizes(), replace(Minecraft.reader, names=name == "plus"))
     worlds = task.worlds(load_split("train"), settings.num_envs // share[1], variants=settings.variants)
     kind: Any = PPO if isinstance(settings, PPOSettings) else A2C
-    training = kind(model, worlds, settings, 0, share, agree)
+    training = kind(model, worlds, settings, 0, share, all_reduce)
 
     def run() -> int:
         training.step()
         return settings.samples
 
-    return _speed(run, seconds, agree)
+    return _speed(run, seconds, all_reduce)
 
 
 def _peer(worlds: int) -> Callable[[float], float] | None:

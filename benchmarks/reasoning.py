@@ -32,7 +32,7 @@ class Options(Timed):
         from program_guided.tasks.visual.commands.dataset import PROCESSES
         from program_guided.tasks.visual.embedded.folders import ready_world
 
-        figures = visual.measure(self.seconds, self.data or ready_world(), self.checkpoint or "visual", show)
+        figures = visual.measure(self.seconds, self.data or ready_world(show=show), self.checkpoint or "visual", show)
         figures["index"] = indexing.measure(self.questions, PROCESSES, self.seconds, show)
         return figures
 

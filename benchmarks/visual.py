@@ -127,7 +127,7 @@ def _only(examples: Examples, number: int) -> Examples:
 
 def _executing(model: Model, types: list[ResultType], examples: Examples, parallel: bool) -> Callable[[], int]:
     with torch.inference_mode():
-        scene = model.reader.look(examples.arrays)
+        scene = model.reader.encode(examples.arrays)
 
     @torch.inference_mode()
     def run() -> int:

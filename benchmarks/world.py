@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.timing import Timed, Watch, check_counts, one_core
+from benchmarks.timing import Timed, Watch, check_counts, one_core, unwatched
 from program_guided.tasks.minecraft.domain import ACTIONS
 from program_guided.tasks.minecraft.environment import MinecraftVectorEnv
 from program_guided.tasks.minecraft.splits import load_split
@@ -45,24 +45,31 @@ class Options(Timed):
         self.check()
         check_counts(batch=self.batch)
         check_counts(minimum=0, memory_steps=self.memory_steps)
-        return measure(self.seconds, self.batch, self.memory_steps)
+        return measure(self.seconds, self.batch, self.memory_steps, show)
 
 
-def measure(seconds: float, batch: int, memory_steps: int) -> dict[str, Any]:
+def measure(seconds: float, batch: int, memory_steps: int, show: Watch = unwatched) -> dict[str, Any]:
     """All figures; each measurement runs for about `seconds`."""
     with one_core():
         figures: dict[str, Any] = {"batch": batch, "cores": 1}
         worlds, fill = _filled_environment(batch)
-        figures["steps_per_second"] = {
-            "step_alone": _step_alone(batch, seconds),
-            "environment": _environment(worlds, seconds, copy=False),
-            "environment_copying_observations": _environment(worlds, seconds, copy=True),
-            "minigrid": _peer(_minigrid, seconds),
-            "envpool": _peer(_envpool, seconds),
+        runs: dict[str, Callable[[], Any]] = {
+            "step_alone": lambda: _step_alone(batch, seconds),
+            "environment": lambda: _environment(worlds, seconds, copy=False),
+            "environment_copying_observations": lambda: _environment(worlds, seconds, copy=True),
+            "minigrid": lambda: _peer(_minigrid, seconds),
+            "envpool": lambda: _peer(_envpool, seconds),
+            "labels": lambda: _labels(batch, seconds),
+            "memory": lambda: _memory(worlds, memory_steps),
         }
+        found = {}
+        for number, (name, run) in enumerate(runs.items()):
+            show("measured", number, len(runs))
+            found[name] = run()
+        show("measured", len(runs), len(runs))
         figures["worlds_made_per_second"] = fill
-        figures["planner_labels_per_second"] = _labels(batch, seconds)
-        figures["memory"] = _memory(worlds, memory_steps)
+        figures["planner_labels_per_second"], figures["memory"] = found.pop("labels"), found.pop("memory")
+        figures["steps_per_second"] = found
     ours = figures["steps_per_second"]["environment"]
     peers = {peer: figures["steps_per_second"][peer] for peer in ("minigrid", "envpool")}
     figures["times_faster_than"] = {peer: ours / speed if speed else None for peer, speed in peers.items()}
