@@ -5,6 +5,7 @@ from random import Random
 import numpy as np
 import torch
 from domains import VISUAL
+from parallel import waves
 
 from program_guided.language import Shape, UniformVocabulary, compile_program, sample_program
 from program_guided.language.pointer import advance, start
@@ -57,4 +58,4 @@ def test_routines_of_a_batch_are_executed_in_the_waves_of_the_language():
     for sample, routine in batch.in_parallel:
         for number in sample.unique().tolist():
             found[number].append(tuple(routine[sample == number].tolist()))
-    assert [tuple(waves) for waves in found] == [table.waves for table in tables]
+    assert [tuple(waves) for waves in found] == [waves(table) for table in tables]

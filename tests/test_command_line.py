@@ -15,7 +15,10 @@ import program_guided
 from benchmarks import BENCHMARKS
 from program_guided import output
 from program_guided.cli import bench
+from program_guided.cli.main import COMMANDS
 from program_guided.errors import DataError
+from program_guided.registry import COMMANDS as OF_TASKS
+from program_guided.shipped import example, summary, written_seed
 
 PROTO = Path(sys.executable).with_name("proto")
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -36,9 +39,15 @@ def python(code):
 def test_help_names_every_command():
     helped = proto("--help")
     assert helped.returncode == 0
-    for command in ("run", "play", "check", "train", "evaluate", "dataset", "features", "bench", "experiment"):
+    for command in (*COMMANDS, *OF_TASKS):
         assert command in helped.stdout
         assert proto(command, "--help").returncode == 0
+    assert proto().stdout == helped.stdout
+
+
+def test_the_package_is_the_command_too():
+    module = [sys.executable, "-m", "program_guided", "--version"]
+    assert subprocess.run(module, capture_output=True, text=True).stdout == proto("--version").stdout
 
 
 HEAVY = ("torch", "numba", "matplotlib", "PIL", "gymnasium")
@@ -177,10 +186,151 @@ def test_a_wrong_command_gets_one_clear_error(case, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_unknown_option_is_answered_with_usage():
-    answered = proto("run", EXAMPLES / "bridge.prg", "--sed", "3")
+UNREADABLE = {
+    "run bridge --sed 3": "unknown option --sed: did you mean --seed? (for help: proto run bridge --help)",
+    "run bridge --seed three": "--seed: 'three' is not a whole number (for help: proto run bridge --help)",
+    "run bridge --delay": "--delay: a value is missing (1 expected) (for help: proto run bridge --help)",
+    "run": "name a program before the options",
+    "run bridge shapes": "one program at a time",
+    "run bridge --program mine(gold)": "give a file or --program, not both",
+    "train minecraft --target best": "--target: 'best' is not one of 'dense', 'partial', 'reward', 'progress'",
+    "train --steps 3": "name the task before the options",
+    "features extract": "missing: --images PATH, --out PATH",
+    "check": "no file to check",
+    "bench something": "what: 'something' is not one of 'world'",
+    "completion tcsh": "shell: 'tcsh' is not one of 'bash', 'zsh', 'fish'",
+    "rnu": "unknown command 'rnu': did you mean 'run'?",
+}
+
+
+@pytest.mark.parametrize("command", UNREADABLE)
+def test_a_command_line_that_cannot_be_read_is_answered_in_one_line(command):
+    answered = proto(*command.split())
     assert answered.returncode == 2
-    assert "Traceback" not in answered.stdout + answered.stderr
+    assert answered.stderr.startswith(f"error: {UNREADABLE[command]}")
+    assert answered.stderr.count("\n") == 1
+    assert not answered.stdout
+
+
+PROGRAM = "mine(gold)\nsell(gold)\n"
+
+
+@pytest.mark.parametrize("given", ["text", "standard input"])
+def test_a_program_need_not_be_a_file(given):
+    arguments = ("--program", PROGRAM) if given == "text" else ("-",)
+    ran = proto("run", *arguments, "--agent", "planner", "--json", standard_input=PROGRAM)
+    assert json.loads(ran.stdout)["outcome"] == "finished"
+    checked = proto("check", *arguments, standard_input=PROGRAM)
+    assert "a program of minecraft, 2 routines" in checked.stdout
+
+
+def test_an_example_is_run_by_its_name_with_the_seed_that_it_names(tmp_path):
+    text = (EXAMPLES / "gold_rush.prg").read_text()
+    ran = json.loads(proto("run", "gold_rush", "--agent", "planner", "--json", folder=tmp_path).stdout)
+    assert ran["seed"] == written_seed(text) == 1
+    assert "mine(gold) ended" in [step["message"] for step in ran["trace"]]
+    other = json.loads(proto("run", "gold_rush", "--agent", "planner", "--json", "--seed", 0, folder=tmp_path).stdout)
+    assert other["seed"] == 0
+    shown = proto("run", "gold_rush", "--map", "river", "--agent", "planner", "--delay", 0, folder=tmp_path).stdout
+    assert "finished after" in shown
+    assert "(map river)" in shown
+
+
+def test_a_file_comes_before_an_example_of_its_name(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert example(Path("bridge")) == EXAMPLES.resolve() / "bridge.prg"
+    (tmp_path / "bridge").touch()
+    assert example(Path("bridge")) == Path("bridge")
+    assert example(Path("some/bridge")) == Path("some/bridge")
+
+
+def test_a_seed_is_named_among_the_first_comments_only():
+    assert written_seed("# Shows it.\n# seed: 12\nmine(gold)") == 12
+    assert written_seed("mine(gold)\n# seed: 12") is None
+    assert written_seed("# seed: twelve\nmine(gold)") is None
+    assert summary("# seed: 12\n# Shows it.\nmine(gold)") == "Shows it."
+
+
+def test_examples_are_listed_and_copied(tmp_path):
+    listed = json.loads(proto("examples", "--json").stdout)["examples"]
+    by_name = {each["name"]: each for each in listed}
+    assert by_name["bag_wine"]["task"] == "visual"
+    assert by_name["bridge"]["seed"] == 9
+    assert all(each["about"] for each in listed)
+    assert all(each["seed"] is not None for each in listed if each["file"].endswith(".prg"))
+    assert proto("examples", "--copy", "mine", folder=tmp_path).returncode == 0
+    assert {path.name for path in (tmp_path / "mine").iterdir()} == {each["file"] for each in listed}
+    (tmp_path / "mine" / "bridge.prg").write_text("mine(gold)\n")
+    again = proto("examples", "--copy", "mine", folder=tmp_path)
+    assert again.returncode == 1
+    assert "is there already, and differs" in again.stderr
+
+
+def test_models_and_operations_are_listed(tmp_path):
+    listed = json.loads(proto("models", "--json").stdout)
+    assert {each["name"]: each["task"] for each in listed["checkpoints"]}["minecraft-reward"] == "minecraft"
+    assert all(each["parameters"] > 100_000 and each["accuracy"] > 90 for each in listed["checkpoints"])
+    assert set(listed["models"]) >= {"plus", "paper"}
+    for task, count in (("minecraft", 8), ("visual", 138)):
+        found = json.loads(proto("operations", task, "--json").stdout)["operations"]
+        assert len(found) == count
+        assert all(each["about"] for each in found)
+    own = json.loads(proto("operations", EXAMPLES / "lists.py", "--json").stdout)["operations"]
+    (above,) = (each for each in own if each["name"] == "above")
+    assert (above["inputs"], above["arguments"], above["result"]) == (
+        ["Objects", "Digit"],
+        {"limit": "0 to 9"},
+        "Objects",
+    )
+
+
+def test_completion_knows_commands_options_and_names():
+    script = proto("completion", "bash").stdout
+    completed = subprocess.run(
+        ["bash", "-c", f"{script}\nCOMP_WORDS=(proto run br); COMP_CWORD=2; _proto; echo ${{COMPREPLY[@]}}"],
+        capture_output=True,
+        text=True,
+    )
+    assert completed.stdout.split() == ["bridge"], completed.stderr
+    for word in ("--hindsight-share", "--sides", "minecraft-reward", "--noise"):
+        assert word in script
+
+
+def test_a_run_s_options_are_read_back_and_the_command_line_wins(tmp_path):
+    short = ("--steps", 1, "--eval-every", 1, "--held-out", 5, "--batch-size", 8)
+    first = proto("train", EXAMPLES / "lists.py", *short, "--no-anneal", "--out", "a", folder=tmp_path)
+    assert first.returncode == 0, first.stderr
+    second = proto("train", "--config", "a", "--seed", 3, "--out", "b", folder=tmp_path)
+    assert second.returncode == 0, second.stderr
+    one, other = (json.loads((tmp_path / name / "options.json").read_text()) for name in "ab")
+    assert (one["anneal"], one["batch_size"], one["seed"]) == (False, 8, 0)
+    assert other == one | {"seed": 3}
+    (tmp_path / "c.json").write_text(json.dumps(one | {"window": 3}))
+    for name, problem in (("c.json", "window: no option of"), ("a/config.json", "does not hold the options of a run")):
+        refused = proto("train", "--config", name, "--out", "c", folder=tmp_path)
+        assert refused.returncode == 1
+        assert problem in refused.stderr
+        assert refused.stderr.count("\n") == 1
+    assert not (tmp_path / "c").exists()
+
+
+def test_closed_streams_and_plain_terminals_are_no_traceback():
+    def shell(command, **variables):
+        return subprocess.run(
+            command, shell=True, capture_output=True, text=True, timeout=120, env=os.environ | variables
+        )
+
+    closed = shell(f"{PROTO} check bridge >&-")
+    assert (closed.returncode, closed.stderr) == (
+        1,
+        "error: standard output is closed; send it to a file, or to /dev/null\n",
+    )
+    assert shell(f"{PROTO} check nowhere 2>&-").returncode == 1
+    assert "You left" in shell(f"{PROTO} play bridge <&-").stdout
+    plain = shell(f"{PROTO} run bridge --agent planner --delay 0", PYTHONIOENCODING="ascii")
+    assert plain.returncode == 0, plain.stderr
+    assert plain.stdout.isascii()
+    assert "?" not in plain.stdout
 
 
 def test_an_impossible_program_is_an_error_not_a_wait(tmp_path):
@@ -226,7 +376,7 @@ def test_play_follows_the_keys_and_reports_the_outcome(tmp_path):
     program, drawn = tmp_path / "p.prg", tmp_path / "map.txt"
     program.write_text("if is_there[gold]: mine(gold)\n")
     drawn.write_text("@g...\n.....\n.....\n.....\n....$\n")
-    code, shown = in_a_terminal("play", program, "--map", drawn, keys=["h", "t", "\x1b[C", "m"])
+    code, shown = in_a_terminal("play", program, "--map", drawn, keys=["h", "t", "\x1b[C", "m", "q"])
     assert code == 0
     for message in (
         "best: true (1 to go)",
@@ -235,7 +385,7 @@ def test_play_follows_the_keys_and_reports_the_outcome(tmp_path):
         "You finished the program after 3",
     ):
         assert message in shown
-    code, shown = in_a_terminal("play", program, "--map", drawn, keys=["f"])
+    code, shown = in_a_terminal("play", program, "--map", drawn, keys=["f", "q"])
     assert code == 1
     assert "The program failed: wrong answer, after 1 step" in shown
     assert "You left after 0 steps" in in_a_terminal("play", "--seed", 5, keys=["q"])[1]
@@ -291,7 +441,6 @@ def test_bench_lists_its_benchmarks_and_their_options():
     assert all(name in helped.stdout for name in BENCHMARKS)
     assert "--batch" in proto("bench", "world", "--help").stdout
     assert "--batch" not in proto("bench", "executor", "--help").stdout
-    assert proto("bench", "something").returncode == 2
 
 
 def test_bench_without_a_clone_is_one_clear_error(monkeypatch, tmp_path):
@@ -324,7 +473,6 @@ def test_a_negative_seed_and_senseless_numbers_are_refused():
         ["train", "minecraft", "--target", "partial"],
         ["train", "minecarft"],
         ["evaluate", "planner", "--task", "nowhere.py"],
-        ["check"],
         ["dataset", "build", "--verify", "--folder", EXAMPLES],
     ):
         answered = proto(*arguments)

@@ -26,6 +26,7 @@ from program_guided.learning.examples import programs_of, tensors_of
 from program_guided.learning.results import Boolean, Subset, Value
 from program_guided.learning.worlds import Outcome
 from program_guided.registry import build_model, load_task, model_config
+from program_guided.tasks.executor import WorldExecutor
 from program_guided.tasks.learners import evaluate_entries
 from program_guided.tasks.world_task import Entry
 
@@ -624,7 +625,19 @@ def test_an_error_in_a_task_s_own_code_is_one_line_with_its_place(tmp_path, monk
 def test_the_axes_of_a_readers_tensors_are_checked():
     task = Scenes()
     model = build_model("plus", model_config("plus")(heads=4), task.sizes(), task.reader_config)
-    scene = model.reader.look(tensors_of(task.reader_config.collate([task.encode(["red", "blue"])])))
+    scene = model.reader.encode(tensors_of(task.reader_config.collate([task.encode(["red", "blue"])])))
     assert model.reader.point(torch.zeros(1, 2, model.width), scene).shape == (1, 2, 3)
     with pytest.raises(Exception, match="rows"):
         model.reader.point(torch.zeros(1, model.width), scene)
+
+
+def test_programs_of_a_world_task_are_run_at_once_with_the_results_of_each_alone():
+    task = lamps()
+    programs = [entry.program for entry in task.entries("test")[:4]]
+    executor = WorldExecutor(task, OracleAgent())
+    together = executor.run(programs, seed=[0, 1, 2, 3])
+    alone = [executor.run(program, seed=seed) for seed, program in enumerate(programs)]
+    assert [run.as_dict() for run in together] == [run.as_dict() for run in alone]
+    assert len({len(run.steps) for run in together}) > 1
+    assert json.loads(together[0].to_json()) == together[0].as_dict()
+    assert [run.outcome for run in executor.run(programs[0], seed=[0, 1])] == ["finished"] * 2

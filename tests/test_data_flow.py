@@ -10,6 +10,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 from domains import ERRANDS, VISUAL
+from parallel import start_parallel, waves
 
 from program_guided.errors import ProgramError
 from program_guided.language import (
@@ -41,9 +42,9 @@ from program_guided.language import (
     print_program,
     sample_program,
     start,
-    start_parallel,
 )
 from program_guided.language.lines import MAX_NESTED_CALLS
+from program_guided.language.printer import relined
 from program_guided.tasks.minecraft.domain import DOMAIN as MINECRAFT
 from program_guided.tasks.visual.domain import DOMAIN as PICTURES
 from program_guided.tasks.visual.domain import canonical, parse_visual, semantic_of
@@ -200,6 +201,27 @@ def test_a_call_alone_is_printed_with_the_names_of_its_inputs():
     assert print_call(flat[2], ERRANDS, [call.result for call in flat]) == "x = less(a, [2])"
 
 
+PRINTED = (
+    ("n = count(gold)\nn = count(wood)\nif less([1], n): rest()", "if less([1], [2]):", ERRANDS),
+    (CARRY_ALL, "while less(carried(gold), n):", ERRANDS),
+    ("if is_there[gold]: rest()\nelif is_there[wood]: rest()\nelse: mine(gold)", "elif is_there[wood]:", ERRANDS),
+    ("if is_there[gold]:\n  loop(2): rest()\nelse:\n  rest()\nmine(gold)", "loop(2):", ERRANDS),
+    ('bag = select(bag)\nx = relate(bag, "bag", on)', 'relate(bag, "bag", on)', VISUAL),
+    (r'select("a \\ \"b\"")', r'select("a \\ \"b\"")', VISUAL),
+)
+
+
+@pytest.mark.parametrize(("text", "line", "domain"), PRINTED)
+def test_what_is_printed_is_read_as_the_same_program_on_the_same_lines(text, line, domain):
+    program = parse(text, domain)
+    printed = print_program(program, domain)
+    assert line in printed
+    again = parse(printed, domain)
+    assert again == program
+    lines = [call.line for call in calls(again.body)]
+    assert [call.line for call in calls(relined(program, domain).body)] == lines
+
+
 def test_the_deepest_nested_calls_are_read_and_deeper_ones_refused():
     deepest = "x = " + "not(" * MAX_NESTED_CALLS + "is_there[gold]" + ")" * MAX_NESTED_CALLS
     program = parse(deepest, ERRANDS)
@@ -210,6 +232,42 @@ def test_the_deepest_nested_calls_are_read_and_deeper_ones_refused():
         "calls are nested more than 20 deep",
         "unknown thing 'glod': did you mean 'gold'?",
     ]
+
+
+def test_the_deepest_nested_call_may_hold_a_word_with_brackets():
+    text = "filter_color(" * MAX_NESTED_CALLS + "select(not(large))" + ", red)" * MAX_NESTED_CALLS
+    assert next(calls(parse(text, VISUAL).body)).words == ("not(large)",)
+
+
+def test_a_text_in_quotes_is_one_word_and_backslashes_escape():
+    assert parse(r'select("a \"b\" \\ c")', VISUAL).body[0].words == (r'a "b" \ c',)
+    message = "a call stands in the place of name, which is a word"
+    assert problems('select(not("large"))', VISUAL) == [("1:8", message)]
+
+
+def test_arguments_are_not_reordered_where_a_word_could_be_a_result():
+    ((place, message),) = problems("n = count(gold)\nx = plus(3, n)")
+    assert (place, message) == ("2:10", "there is no result 3 before this call (1 so far)")
+
+
+def test_a_name_is_in_lower_case_unless_that_has_another_number_of_letters():
+    for name, expected in (("N", "n"), ("İ", "İ")):
+        text = f"{name} = count(gold)\nif less({name}, {name}): rest()"
+        assert [call.result for call in calls(parse(text, ERRANDS).body)] == [expected, None, None]
+
+
+def test_def_can_only_open_a_program():
+    for text, place in (("rest()\ndef run():\n  rest()", "2:1"), ("def a():\n  rest()\ndef b():\n  rest()", "3:1")):
+        assert (place, "'def' can only open the program") in problems(text)
+
+
+def test_a_name_that_one_branch_may_not_have_set_may_not_be_set():
+    text = "if is_there[gold]:\n  if is_there[wood]: n = count(gold)\nelse:\n  n = count(wood)\nif less(n, n): rest()"
+    assert {message for _, message in problems(text)} == {"'n' may not be set here (line 2): it is set inside of an if"}
+
+
+def test_the_routine_before_is_the_first_parent():
+    assert table_of("n = count(gold)\nm = count(wood)\nif less(n, m): rest()").parents[2] == (1, 0)
 
 
 def test_brackets_in_quotes_and_comments_are_not_nested():
@@ -406,7 +464,7 @@ def test_a_static_program_with_conditions_is_run_by_one_pointer():
     table = table_of("a = select(a)\nif exist(a): query(a, color)\nelse: query(a, name)", VISUAL)
     assert not table.parallel
     assert table.parents == ((), (0,), (0,), (0,))
-    assert table.waves == ((0,), (1,), (2,), (3,))
+    assert waves(table) == ((0,), (1,), (2,), (3,))
     assert start_parallel(table).pointers == (Pointer(0),)
     assert Pointer(3, 1).parents(table) == (0,)
 
@@ -414,7 +472,7 @@ def test_a_static_program_with_conditions_is_run_by_one_pointer():
 def test_nested_calls_of_a_static_program_run_in_parallel():
     table = table_of("verify_relation(select(a), left, filter_color(select(b), red))", VISUAL)
     assert table.parallel
-    assert table.waves == ((0, 1), (2,), (3,))
+    assert waves(table) == ((0, 1), (2,), (3,))
     assert table.inputs.tolist() == [[-1, -1], [-1, -1], [1, -1], [0, 2]]
 
 

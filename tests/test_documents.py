@@ -12,13 +12,12 @@ import pytest
 
 from program_guided.cli import main as command_line
 from program_guided.language.syntax import calls
-from program_guided.tasks.minecraft.commands.evaluate import PAPER_UNSEEN
-from program_guided.tasks.visual.commands.evaluate import PAPER as PAPER_VISUAL
 from program_guided.tasks.visual.domain import DOMAIN as VISUAL
 from program_guided.tasks.visual.domain import ROWS, parse_visual
+from tools import results as figures_of_documents
+from tools.results import BLOCK
 
 ROOT = Path(__file__).parent.parent
-SPLITS = ("test", "longer", "complex")
 README = (ROOT / "README.md").read_text("utf-8")
 PAPER_MAP = (ROOT / "docs" / "paper_map.md").read_text("utf-8")
 DOCUMENTS = {path.name: path for path in (*ROOT.glob("*.md"), *sorted(ROOT.glob("docs/*.md")))}
@@ -38,71 +37,6 @@ SWITCHES = {
 
 def results(name):
     return json.loads((ROOT / "results" / name).read_text("utf-8"))
-
-
-def split_rows():
-    for name, split in results("dataset_minecraft.json")["splits"].items():
-        columns = ("tokens", "routines", "control_flows", "plan_steps")
-        spread = [f"{split[key]['mean']:.0f} ({split[key]['minimum']}–{split[key]['maximum']})" for key in columns]
-        yield f"| {name} | {split['programs']:,} | {' | '.join(spread)} |"
-
-
-def bench_rows():
-    figures = results("bench_world.json")
-    speed, ratio = figures["steps_per_second"], figures["times_faster_than"]
-    yield f"| step alone | {speed['step_alone'] / 1e6:.0f} million | |"
-    yield f"| observe, step, new episodes in feasible worlds | {speed['environment'] / 1e6:.1f} million | |"
-    yield f"| EnvPool's MiniGrid | {speed['envpool'] / 1e6:.2f} million | {ratio['envpool']:.0f}x slower |"
-    yield f"| MiniGrid, SyncVectorEnv | {speed['minigrid'] / 1e3:.1f} thousand | {ratio['minigrid']:,.0f}x slower |"
-
-
-def test_readme_shows_the_measured_splits():
-    for row in split_rows():
-        assert row in README
-    prior = results("dataset_minecraft.json")["splits"]["test"]["finished_by"]["answers_by_prior"]
-    assert f"finishes {prior:.0f} % of the test programs" in README
-
-
-def test_readme_shows_the_measured_speed():
-    for row in bench_rows():
-        assert row in README
-
-
-def test_readme_shows_the_measured_completion():
-    minutes = results("evaluate.json")["agents"]["minecraft-reward"]["training"]["minutes"]
-    assert f"in {minutes:.0f} minutes;" in README
-    for agent, found in results("evaluate.json")["agents"].items():
-        for name in ("test", "longer", "complex"):
-            split = found["splits"][name]
-            figures = rf"{split['programs']}\s+{split['completion']:.1f}\s+([\d.]+\s+)?{split['mean_steps']:.1f}\b"
-            row = rf"{name}\s+{agent}\s+{figures}"
-            assert re.search(row, README), (name, agent)
-
-
-def dense_rows():
-    figures = results("dense.json")
-    for kind, splits in figures["means"].items():
-        form = kind.split(",")[0]
-        trainings = [
-            agent["training"] for agent in figures["agents"].values() if agent["training"]["executor"]["form"] == form
-        ]
-        completion = " | ".join(f"{splits[name]['completion']:.1f}" for name in ("test", "longer", "complex"))
-        size = f"{trainings[0]['parameters'] / 1e6:.2f}M"
-        minutes = max(training["minutes"] for training in trainings)
-        yield f"| `{form}`, mean of {len(trainings)} seeds | {size} | {completion} | {minutes:.0f} |"
-
-
-def test_readme_shows_the_dense_figures():
-    for row in dense_rows():
-        assert row in README
-
-
-def test_readme_shows_what_strictly_greedy_executors_do():
-    strict = results("dense_strict.json")
-    assert " 0 --save " in strict["command"], "without a repetition penalty"
-    for kind, splits in strict["means"].items():
-        figures = " / ".join(f"{splits[name]['completion']:.1f}" for name in ("test", "longer", "complex"))
-        assert re.search(rf"`{kind.split(',')[0]}` (finishes )?{figures} %", README)
 
 
 def test_the_paper_map_shows_what_each_addition_is_worth():
@@ -125,25 +59,7 @@ def test_the_paper_map_shows_what_each_addition_is_worth():
     assert f"{strict['completion']:.1f} instead of {whole['completion']:.1f}" in PAPER_MAP
 
 
-def reward_rows():
-    with_names, without = results("reward.json"), results("reward_without_names.json")
-    for title, figures in (("`plus`", with_names), ("`plus`, `--no-names`", without)):
-        agents = [each for each in figures["agents"].values() if each["training"]["executor"]["form"] == "plus"]
-        (mean,) = figures["means"].values()
-        yield reward_row(f"{title}, mean of {len(agents)} seeds", agents, [mean[name] for name in SPLITS])
-    (paper,) = (each for each in with_names["agents"].values() if each["training"]["executor"]["form"] == "paper")
-    yield reward_row("`paper`, one seed", [paper], [paper["splits"][name] for name in SPLITS])
-
-
-def reward_row(title, agents, found):
-    steps, minutes = (max(agent["training"][key] for agent in agents) for key in ("samples", "minutes"))
-    shown = " | ".join(f"{each['completion']:.1f}" for each in found)
-    return f"| {title} | {shown} | {steps / 1e6:.0f} | {minutes:.0f} |"
-
-
-def test_readme_shows_what_is_learned_from_reward():
-    for row in reward_rows():
-        assert row in README
+def test_training_says_what_the_paper_s_algorithm_comes_to():
     text = (ROOT / "docs" / "training.md").read_text("utf-8")
     figures = results("reward.json")["agents"]["out/reward-paper-0"]
     assert f"{figures['splits']['test']['completion']:.1f} % of the standard programs" in text
@@ -153,171 +69,60 @@ def test_readme_shows_what_is_learned_from_reward():
     assert f"acting by chance finishes {by_chance:.1f} %" in text
 
 
-def test_readme_shows_unseen_routines_beside_the_paper():
-    for name in ("gold", "river", "silver"):
-        figures, without = (results(f"unseen_{name}{names}.json") for names in ("", "_without_names"))
-        paper = PAPER_UNSEEN[figures["unseen"]]
-        (ours,), (others,) = ([a for a in each["agents"].values() if a["training"]] for each in (figures, without))
-        assert ours["training"]["without"] == others["training"]["without"] == [figures["unseen"]]
-        assert ours["training"]["executor"]["names"]
-        found = [each["splits"]["test"] for each in (figures["agents"]["planner"], ours, others)]
-        completions = (*(each["completion"] for each in found), paper["planner"], paper["reward"])
-        shown = " | ".join([str(found[0]["programs"]), *(f"{completion:.1f}" for completion in completions)])
-        assert f"| `{figures['unseen']}` | {shown} |" in README
-
-
-def test_readme_shows_the_speed_of_learning():
-    figures = results("bench_learn.json")
-    speeds, ratios = figures["steps_per_second"], figures["times_faster_than"]
-    for name, against in ratios.items():
-        shown = " | ".join(f"{ratio:.1f}x" for ratio in against.values())
-        assert f"| {name} | {speeds[name]:,.0f} | {shown} |" in README
-    for peer in next(iter(ratios.values())):
-        assert f"({speeds[peer]:,.0f})" in README
-
-
-def ablation_of(mean):
-    """The row of the paper's ablation table."""
-    return mean["ablation"] if "ablation" in mean else mean["model"]
-
-
-def visual_rows():
-    means = results("visual.json")["means"]
-    assert [mean["split"] for mean in means] == ["test"] * len(means)
-    for mean in means:
-        kept = [f"{mean[name]:.1f}" for name in ("accuracy", "binary", "open", "consistency")]
-        model = ablation_of(mean)
-        paper = f"{PAPER_VISUAL[model]:.1f}" if model in PAPER_VISUAL else ""
-        seeds = f", mean of {len(mean['seeds'])} seeds" if len(mean["seeds"]) > 1 else ""
-        yield f"| {model}{seeds} | {' | '.join(kept)} | {paper} |"
-
-
-def test_readme_shows_what_is_answered_about_pictures():
-    rows = list(visual_rows())
-    assert len(rows) == 5, "four models and the oracle"
-    for row in rows:
-        assert row in README
-    agents = results("visual.json")["agents"]
-    shipped = results("visual_shipped.json")["agents"]["visual"]["splits"]["test"]
-    compared = (
-        f"answers {shipped['accuracy']:.1f} % of the questions and {shipped['structural']['compare']:.1f} % of those"
-    )
-    assert compared in " ".join(README.split())
-    shown = (f"{shipped[name]:.1f}" for name in ("accuracy", "binary", "open", "consistency"))
-    assert re.search(r"full model\s+" + r"\s+".join(shown), README), "what make demo prints"
-    minutes = max(each["training"].get("minutes", 0) for each in agents.values())
-    assert f"in at most {minutes:.0f} minutes" in README
-
-
-def real_picture_rows():
-    figures = results("real_pictures.json")
-    for name, accuracy in figures["accuracy"].items():
-        kinds = (figures["structural"][kind][name] for kind in ("query", "choose", "verify", "logical", "compare"))
-        yield f"| {name} | {accuracy:.1f} | {' | '.join(f'{each:.1f}' for each in kinds)} |"
-
-
-def test_readme_shows_what_real_pictures_teach():
-    figures = results("real_pictures.json")
-    assert all(len(seeds) == 3 for seeds in figures["seeds"].values())
-    for row in real_picture_rows():
-        assert row in README
-    readme = " ".join(README.split())
-    for other in ("blind", "shuffled"):
-        gained = figures["differences"][f"picture - {other}"]
-        interval = (
-            f"{gained['points']:.1f} points (95 % interval over pictures: {gained['low']:.1f} to {gained['high']:.1f})"
-        )
-        assert interval in readme
-    assert f"{figures['questions']['test']:,} questions about {figures['pictures']['test']} other pictures" in readme
-    assert "not comparable with the paper's split" in readme
+def test_visual_learning_says_what_folds_of_real_pictures_teach():
     learning = " ".join((ROOT / "docs" / "visual_learning.md").read_text("utf-8").split())
     for steps in (100, 150):
-        picture, blind = (
-            results(f"real_pictures_folds_{steps}.json")["accuracy"][name] for name in ("picture", "blind")
-        )
-        assert re.search(rf"{steps} [^;]*{picture:.1f} %[^;]* {blind:.1f} %", learning), steps
-    assert f"right in {figures['priors']['whole program']:.1f} %" in readme
-    assert f"{figures['unknown_answers']:.1f} % of the answers are never given in train" in readme
+        found = results(f"real_pictures_folds_{steps}.json")["accuracy"]
+        assert re.search(rf"{steps} [^;]*{found['picture']:.1f} %[^;]* {found['blind']:.1f} %", learning), steps
 
 
-def measured_way(what):
-    """A row of the benchmark as it is called now: executed alone, or from picture to answer."""
-    way, _, how = what.partition(", ")
-    return f"{way if way.startswith('from') else 'executed'}, {how}"
+def test_the_figures_of_documents_are_those_of_results():
+    assert [path.name for path in figures_of_documents.outdated()] == [], "write them with: python tools/results.py"
 
 
-def visual_speed_rows():
-    figures = results("bench_visual.json")
-    speeds = figures["questions_per_second"]
-    for what, ratio in figures["times_faster"].items():
-        found = (speeds[f"{what}, {order}"] for order in ("sequential", "parallel"))
-        yield f"| {measured_way(what)} | {' | '.join(f'{speed:,.0f}' for speed in found)} | {ratio:.2f}x |"
+def test_a_figure_that_was_changed_by_hand_is_found(monkeypatch, tmp_path):
+    (tmp_path / "docs").mkdir()
+    page = (ROOT / "docs" / "results.md").read_text("utf-8")
+    (tmp_path / "docs" / "results.md").write_text(page.replace("| 0.50M | 100.0 |", "| 0.50M | 100.1 |"), "utf-8")
+    monkeypatch.setattr(figures_of_documents, "ROOT", tmp_path)
+    monkeypatch.setattr(figures_of_documents, "results", cache(lambda name: results(f"{name}.json")))
+    assert [path.name for path in figures_of_documents.outdated()] == ["results.md"]
 
 
-def test_readme_shows_the_speed_of_reasoning():
-    for row in visual_speed_rows():
-        assert row in README
-    figures = results("bench_visual.json")
-    readme, index = " ".join(README.split()), figures["index"]
-    assert figures["largest_difference"] < 1e-5
-    ratios = {measured_way(what): ratio for what, ratio in figures["times_faster"].items()}
-    by_picture = ratios["executed, the programs of a picture at once"]
-    alone = ratios["executed, one program at a time"]
-    assert (
-        f"takes {by_picture:.1f} times as long one routine after another; one program at a time, {alone:.2f}" in readme
-    )
-    assert f"learns from {figures['questions_per_second']['learned']:,.0f} questions a second" in readme
-    assert index["questions"] == 1_000_000
-    indexed = f"a million questions are indexed in {index['seconds']:.0f} seconds and {index['peak_megabytes']:,.0f} MB"
-    assert indexed in readme
-    assert f"{index['read_per_second'] / 1e3:.0f} thousand a second" in readme
+def test_every_block_of_figures_is_shown_and_its_ends_are_there():
+    shown = []
+    for path in (path for place in figures_of_documents.PLACES for path in ROOT.glob(place)):
+        text = path.read_text("utf-8")
+        assert text.count("<!-- figures: ") == text.count("<!-- end -->") == len(BLOCK.findall(text)), path.name
+        shown += re.findall(r"<!-- figures: ([\w-]+) -->", text)
+    assert sorted(shown) == sorted(figures_of_documents.BLOCKS)
 
 
-def full_models():
-    """The full models of the visual task: the mean, and each."""
-    figures = results("visual.json")
-    mean = next(each for each in figures["means"] if ablation_of(each) == "full model")
-    return mean, [figures["agents"][name] for name in mean["agents"]]
+def shown_table(name, title):
+    """Rows below a heading of a document, cell by cell."""
+    text = (ROOT / name).read_text("utf-8")
+    below = text[text.index(title) :]
+    rows = re.findall(r"^\| (.*) \|$", below[: below.index("<!-- end -->")], re.MULTILINE)
+    return [[cell.strip() for cell in row.split("|")] for row in rows[2:]]
 
 
-def test_readme_shows_what_questions_about_other_pictures_are_worth():
-    readme = " ".join(README.split())
-    mean, agents = full_models()
-    settings = [agent["training"]["settings"] for agent in agents]
-    assert all(each.get("relabelled", each.get("elsewhere")) == 0.25 for each in settings)
-    (without,) = (each for each in results("visual_elsewhere.json")["means"] if each["seeds"] == [0])
-    assert f"{mean['elsewhere']:.1f} % as the oracle does, instead of {without['elsewhere']:.1f} % with" in readme
-    every = [f"{each['accuracy']:.1f}" for each in results("visual_elsewhere_0.json")["means"][:3]]
-    assert f"the first three rows are {every[0]}, {every[1]} and {every[2]} %" in readme
-    prior = results("dataset_visual.json")["blind_prior"]["whole program"]
-    assert f"Guessing by the whole program answers {prior:.1f} %" in readme
-    full = [agent["splits"]["test"]["structural"] for agent in agents]
-    compared, *others = sorted(sum(each[kind] for each in full) / 3 for kind in full[0])
-    assert f"of the table answers {compared:.1f} % of them, and at least {others[0]:.1f} % of any other type" in readme
-
-
-def test_readme_shows_how_it_generalises():
-    for name, key in (("sides_10", "test"), ("sides_12", "test"), ("tokens_200", "200 tokens")):
-        completion = results(f"{name}.json")["agents"]["minecraft"]["splits"][key]["completion"]
-        assert f"{completion:.1f} %" in README, name
-
-
-def test_readme_shows_the_executor_s_speed():
-    figures = results("bench_executor.json")
-    for form in ("plus", "paper"):
-        speed = figures["samples_per_second"][form]
-        ratio = figures["times_faster_than_decoder"][form]["decoder, all routines"]
-        shown = " | ".join(
-            f"{speed[count][way] / 1e3:.1f} thousand ({ratio[count][way]:.1f}x)"
-            for count in ("64", "1024")
-            for way in ("forward", "forward and backward")
-        )
-        assert f"| `{form}` | {shown} |" in README
-    for form in ("plus", "paper"):
-        assert f"{figures['longest_against_shortest'][form]:.2f}x" in README
-    alone = figures["times_faster_than_decoder"]["plus"]["decoder, pointed routine"]
-    ratios = [f"{alone[count][way]:.1f}x" for count in ("64", "1024") for way in ("forward", "forward and backward")]
-    assert " / ".join(ratios) in " ".join(README.split())
+def test_tables_show_what_was_measured():
+    """Some cells, read from the raw figures by another way than the tool's."""
+    plus = [agent for name, agent in results("dense.json")["agents"].items() if "plus" in name]
+    for column, split in ((2, "test"), (3, "longer"), (4, "complex")):
+        mean = sum(agent["splits"][split]["completion"] for agent in plus) / len(plus)
+        assert shown_table("docs/results.md", "## From a planner")[0][column] == f"{mean:.1f}"
+    finished = results("evaluate.json")["agents"]["minecraft-reward"]["splits"]["longer"]["outcomes"]["finished"]
+    card = shown_table("program_guided/weights/minecraft-reward/README.md", "figures: card-minecraft-reward")
+    assert card[0][2] == f"{finished / 5:.1f}", "of 500 programs"
+    world = results("bench_world.json")["steps_per_second"]
+    ratio = world["environment"] / world["minigrid"]
+    assert shown_table("docs/speed.md", "## The world")[3][2] == f"{ratio:,.0f}x slower"
+    pictures = results("real_pictures.json")["accuracy"]
+    assert [float(row[1]) for row in shown_table("docs/results.md", "figures: real -->")] == [
+        round(accuracy, 1) for accuracy in pictures.values()
+    ]
+    assert len(shown_table("docs/results.md", "figures: visual -->")) == 5, "four models and the oracle"
 
 
 def test_every_file_the_documents_name_exists():
@@ -439,6 +244,9 @@ def test_every_option_the_documents_name_is_an_option(tmp_path):
     (tmp_path / "count.prg").write_text("count(everything())\n")
     commands = (
         "check",
+        "examples",
+        "models",
+        "operations",
         "play",
         "features",
         "experiment",
@@ -458,11 +266,13 @@ def test_every_option_the_documents_name_is_an_option(tmp_path):
     )
     known = {
         "--version",
+        "--no-deps",
+        "--wheel-dir",
         "--nnodes",
         "--nproc-per-node",
         "--rdzv-backend",
         "--rdzv-endpoint",
-    }  # the last are torchrun's
+    }  # of pip and of torchrun
     for command in commands:
         known.update(re.findall(r"--[a-z][a-z-]*[a-z]", helped(*command.split())))
     for name, path in DOCUMENTS.items():
@@ -470,7 +280,7 @@ def test_every_option_the_documents_name_is_an_option(tmp_path):
         assert not named - known, name
 
 
-@pytest.mark.parametrize("name", ["README.md", "language.md", "training.md", "visual_learning.md"])
+@pytest.mark.parametrize("name", ["README.md", "environments.md", "language.md", "training.md", "visual_learning.md"])
 def test_the_python_of_the_documents_runs(tmp_path, name):
     for code in re.findall(r"```python\n(.*?)```", DOCUMENTS[name].read_text("utf-8"), re.DOTALL):
         ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300)

@@ -15,11 +15,11 @@ from gymnasium.wrappers.vector import DictInfoToList
 from gymnasium.wrappers.vector import RecordEpisodeStatistics as RecordVectorStatistics
 
 import program_guided  # noqa: F401  # registers the environments
-from program_guided.errors import WorldError
+from program_guided.errors import ProgramGuidedError, WorldError
 from program_guided.tasks.minecraft.agents import AGENTS, PlannerAgent, RandomAgent
 from program_guided.tasks.minecraft.domain import ACTIONS
 from program_guided.tasks.minecraft.environment import MinecraftEnv, MinecraftVectorEnv
-from program_guided.tasks.minecraft.splits import SIZES, load_split
+from program_guided.tasks.minecraft.splits import SIZES, load_difficulty, load_split
 from program_guided.tasks.minecraft.world.rules import TIME_LIMIT, Action, Outcome
 
 NAME = "ProgramGuided/Minecraft-v0"
@@ -159,6 +159,7 @@ def test_an_observation_shows_the_world_and_the_program_as_its_table_says():
     assert observation["flow"][:4].tolist() == [[2, 1, 2], [0, 0, 0], [0, 3, 3], [-1, 0, 0]]
     assert (observation["words"][:3] > 0).sum(axis=1).tolist() == [4, 2, 4]
     assert not observation["words"][3:].any()
+    assert observation["time"].tolist() == [0]
 
 
 def test_what_was_handed_out_does_not_change_later():
@@ -377,7 +378,7 @@ def test_infos_are_named_as_in_gymnasiums_own_vector_environment(mode):
 
 
 def test_an_unknown_way_to_begin_anew_is_refused():
-    with pytest.raises(ValueError, match="Sometimes"):
+    with pytest.raises(WorldError, match="autoreset_mode 'Sometimes': expected one of 'NextStep'"):
         many(2, autoreset_mode="Sometimes")
 
 
@@ -543,8 +544,8 @@ def test_the_mask_follows_the_pointer():
 )
 def test_an_action_without_meaning_only_lets_time_pass(program, actions):
     environment, before, _ = in_the_field(program, {"wood": 1, "iron": 1})
-    for observation, reward, terminated, truncated, info in act(environment, actions):
-        assert same(observation, before)
+    for time, (observation, reward, terminated, truncated, info) in enumerate(act(environment, actions), 1):
+        assert same(observation, {**before, "time": np.array([time])})
         assert (reward, terminated, truncated) == (0.0, False, False)
         assert info["ended_routine"] == -1
     assert environment.unwrapped.snapshot().time == len(actions.split())
@@ -855,12 +856,87 @@ def test_a_refused_index_changes_no_world():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"render_mode": "nonsense"}, {"time_limit": 0}, {"sides": (3, 8)}, {"variants": 0}]
+    ("settings", "problem"),
+    [
+        ({"render_mode": "nonsense"}, "render_mode 'nonsense': expected None or one of"),
+        ({"split": "trian"}, "unknown split 'trian'"),
+        ({"difficulty": "hard"}, "unknown difficulty 'hard'.*easy, medium, full"),
+        ({"split": "longer", "difficulty": "medium"}, "split 'longer': has no programs of difficulty 'medium'"),
+        ({"program": 3}, "program: 3 is neither a text"),
+        ({"program": "mine(gld)"}, "gld"),
+        ({"time_limit": 0}, "time_limit 0: expected a number from 1"),
+        ({"time_limit": 2.5}, "time_limit 2.5: not a whole number"),
+        ({"sides": (3, 8)}, "sides 3 to 8"),
+        ({"sides": (8, 5)}, "sides 8 to 5"),
+        ({"sides": 8}, "sides 8: the smallest and the largest"),
+        ({"variants": 0}, "variants 0: expected a number from 1"),
+        ({"variants": "many"}, "variants many: not a whole number"),
+        ({"max_routines": 10**6}, "max_routines 1000000: expected a number from 1"),
+        ({"max_routines": 1}, "observations have room for 1"),
+    ],
 )
-def test_settings_that_make_no_sense_are_refused(settings):
-    with pytest.raises(WorldError):
+def test_settings_that_make_no_sense_are_refused(settings, problem):
+    with pytest.raises(ProgramGuidedError, match=problem):
         MinecraftEnv(**settings).reset()
-    with pytest.raises(WorldError):
+    with pytest.raises(ProgramGuidedError, match=problem):
         MinecraftVectorEnv(2, **settings)
-    with pytest.raises(WorldError, match="worlds"):
-        MinecraftVectorEnv(0)
+
+
+@pytest.mark.parametrize(
+    ("count", "problem"),
+    [
+        (0, "0 worlds: at least 1"),
+        (-3, "-3 worlds"),
+        (10**9, "1000000000 worlds .* need 1,0.. GB of memory"),
+        (2.0, "num_envs 2.0: not a whole number"),
+        ("8", "num_envs 8: not a whole number"),
+    ],
+)
+def test_a_number_of_worlds_that_cannot_be_is_refused_before_memory_is_taken(count, problem):
+    with pytest.raises(WorldError, match=problem):
+        MinecraftVectorEnv(count)
+
+
+@pytest.mark.parametrize(
+    ("seed", "problem"), [(-1, "seed -1: a seed is 0 or above"), ("a", "seed a"), (1.5, "seed 1.5")]
+)
+def test_a_seed_that_is_none_is_refused(seed, problem):
+    for environment in (one(), many(2)):
+        with pytest.raises(WorldError, match=problem):
+            environment.reset(seed=seed)
+
+
+# Difficulties --------------------------------------------------------------------------------------------------------
+
+
+def test_the_environments_differ_in_their_programs_only():
+    easy, medium, full = (gymnasium.make(f"ProgramGuided/Minecraft{name}-v0") for name in ("-Easy", "-Medium", ""))
+    assert easy.observation_space == medium.observation_space == full.observation_space
+    routines = {
+        environment: [int((environment.reset(seed=seed)[0]["flow"][:, 0] >= 0).sum()) for seed in range(40)]
+        for environment in (easy, medium, full)
+    }
+    assert set(routines[easy]) == {1}
+    assert set(routines[medium]) == {2, 3, 4}
+    assert max(routines[full]) > 8
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_easy_programs_are_one_behaviour_and_medium_ones_have_at_most_one_condition(split):
+    assert len(load_difficulty(split, "easy")) == SIZES[split]
+    assert load_difficulty(split, "easy") is load_difficulty(split, "easy")
+    assert {len(entry.table) for entry in load_difficulty(split, "easy")} == {1}
+    assert not any(entry.table.kind.any() for entry in load_difficulty(split, "easy"))
+    kept = set(load_difficulty(split, "medium"))
+    for entry in load_split(split):
+        assert (entry in kept) == (len(entry.table) <= 4 and np.count_nonzero(entry.table.kind) <= 1)
+    assert load_difficulty(split, "full") is load_split(split)
+
+
+def test_a_split_that_is_asked_for_is_of_the_same_difficulty():
+    name = "ProgramGuided/Minecraft-Easy-v0"
+    single, vector = gymnasium.make(name), gymnasium.make_vec(name, num_envs=2)
+    expected = load_difficulty("test", "easy")[7].text
+    assert single.reset(seed=0, options={"split": "test", "index": 7})[1]["program"] == expected
+    vector.reset(seed=0, options={"split": "test", "index": 7})
+    assert vector.batch.entries[int(vector.batch.program[0])].text == expected

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from domains import ERRANDS, minecraft_model
+from parallel import advance_parallel, start_parallel
 
 from program_guided.language import (
     BOOLEAN,
@@ -21,11 +22,12 @@ from program_guided.language import (
     parse,
     sample_program,
 )
-from program_guided.language.pointer import advance, advance_parallel, start, start_parallel
+from program_guided.language.pointer import advance, start
 from program_guided.language.table import Kind, compile_program
 from program_guided.learning import executor_agent
 from program_guided.learning.examples import programs_of, tensors_of
 from program_guided.learning.execution import TRUE, Programs, WorldExecution, _advance, execute, follow, infer
+from program_guided.learning.executor_agent import ExecutorAgent
 from program_guided.learning.observation import Observation
 from program_guided.models.attention import TableAttention
 from program_guided.models.config import ModelConfig, PaperConfig
@@ -33,6 +35,7 @@ from program_guided.models.model import Sizes, Step
 from program_guided.models.readers import Custom, Grid, Objects, Sequence
 from program_guided.models.semantics import structure
 from program_guided.registry import build_model, model_config
+from program_guided.tasks.minecraft.agents import placed
 from program_guided.tasks.minecraft.domain import DOMAIN
 from program_guided.tasks.minecraft.executor import MinecraftExecutor
 from program_guided.tasks.minecraft.splits import load_split
@@ -54,7 +57,7 @@ def close(one, other):
 
 
 def specification_of(model, batch):
-    return model.reader.look(tensors_of(batch.observe().specification))
+    return model.reader.encode(tensors_of(batch.observe().specification))
 
 
 def pointed_row(model, batch, watch=None):
@@ -123,7 +126,7 @@ def test_names_differ_by_what_they_name_alone():
     def rows():
         arrays = {"map": river, "agent": torch.zeros(2, 2, dtype=torch.int8), "inventory": torch.zeros(2, 7)}
         at, results = torch.zeros(2, 1, dtype=torch.long), torch.zeros(2, words.shape[1], model.width)
-        return model(Step(model.reader.look(arrays), words, results, at, at[..., None] - 1))[:, 0]
+        return model(Step(model.reader.encode(arrays), words, results, at, at[..., None] - 1))[:, 0]
 
     assert not torch.allclose(*rows(), atol=1e-3)
     model.reader.names.zero_()
@@ -239,12 +242,11 @@ def test_attention_weights_are_given_when_asked_for(model):
 
 
 def test_an_agent_records_the_attention_weights_of_each_step(model):
-    executor = MinecraftExecutor(model, None)
-    executor.agent.watch = []
-    moments = executor.run("mine(gold)", seed=0)
-    assert len(executor.agent.watch) == len(moments) - 1
-    assert all(each["cells 0"].shape[:2] == (1, model.config.heads) for each in executor.agent.watch)
-    assert all(each["routines 0"].shape == (1, model.config.heads, 1, 2) for each in executor.agent.watch)
+    batch, agent = placed(load_split("test")[:2]), ExecutorAgent(model)
+    attention = agent.decide(batch, agent.begin(batch), watch=True).attention
+    assert attention["cells 0"].shape[:2] == (2, model.config.heads)
+    assert attention["routines 0"].shape == (2, model.config.heads, 1, 2)
+    assert not agent.decide(batch, agent.begin(batch)).attention
 
 
 @pytest.mark.parametrize(("penalty", "outcome"), [(0.0, "timeout"), (1.0, "finished")])
@@ -308,7 +310,7 @@ class ShapeReader(torch.nn.Module):
         super().__init__()
         self.attend = torch.nn.MultiheadAttention(width, 2, kdim=6, vdim=6, batch_first=True)
 
-    def look(self, arrays):
+    def encode(self, arrays):
         return Shapes(arrays["features"].float())
 
     def prepare(self, specification, parents, exists, words):
@@ -403,7 +405,7 @@ def by_all_rows(model, specification, programs, steps):
 def test_sequential_and_parallel_execution_and_all_rows_agree(name, reader, seed):
     """Algorithm 1 against Algorithm 3, all rows of Z against pointed rows, on random programs with ordered inputs."""
     model, programs = static_model(name, reader, seed), static_programs(static_tables(seed), seed)
-    specification = model.reader.look(static_arrays(reader, seed))
+    specification = model.reader.encode(static_arrays(reader, seed))
     parallel = execute(model, specification, programs)
     close(execute(model, specification, programs, parallel=False), parallel)
     for steps in (programs.in_sequence, programs.in_parallel):
@@ -427,7 +429,7 @@ def test_sequential_and_parallel_execution_and_all_rows_agree(name, reader, seed
 def test_pointed_rows_equal_all_rows_without_guidance_and_memory(name, reader, settings):
     """Without P^t, routines that are executed at once attend to each other: then the forms agree for one block."""
     model, programs = static_model(name, reader, **settings), static_programs(static_tables(7), 7)
-    specification = model.reader.look(static_arrays(reader, 7))
+    specification = model.reader.encode(static_arrays(reader, 7))
     for parallel, steps in ((False, programs.in_sequence), (True, programs.in_parallel)):
         found = execute(model, specification, programs, parallel=parallel)
         for other in by_all_rows(model, specification, programs, steps):
@@ -439,7 +441,7 @@ def test_pointed_rows_equal_all_rows_without_guidance_and_memory(name, reader, s
 @pytest.mark.parametrize(("name", "reader"), STATIC)
 def test_padding_and_the_other_programs_of_a_batch_change_nothing(name, reader, seed):
     model, programs = static_model(name, reader, seed), static_programs(static_tables(seed), seed)
-    specification = model.reader.look(static_arrays(reader, seed))
+    specification = model.reader.encode(static_arrays(reader, seed))
     together = execute(model, specification, programs)
     for number in (0, 5, BATCH - 1):
         size = int(programs.exists[number].sum())
@@ -458,7 +460,7 @@ def test_the_order_of_inputs_decides_the_result(name, reader, one, other):
     def difference(**settings):
         model = static_model(name, reader, **settings)
         tables = [compile_program(parse(COUNTS + call, MEASURES), MEASURES) for call in (one, other)]
-        specification = model.reader.look(static_arrays(reader, 0))
+        specification = model.reader.encode(static_arrays(reader, 0))
         results = execute(model, specification, programs_of(tables, WORDS, np.zeros(2)))
         assert float((results[0, :-1] - results[1, :-1]).abs().max()) < 1e-6, "before it, all is the same"
         return float((results[0, -1] - results[1, -1]).abs().max())
@@ -475,7 +477,7 @@ def test_inputs_without_an_order_are_a_set():
     attended = {}
     for ordered in (True, False):
         model, watches = static_model("paper", "objects", ordered=ordered), []
-        specification = model.reader.look(static_arrays("objects", 0))
+        specification = model.reader.encode(static_arrays("objects", 0))
         execute(model, specification, programs_of([table], WORDS, np.zeros(1)), watch=watches)
         attended[ordered] = (watches[-1]["routines 0"][0, :, 0] > 0).sum(dim=1)
     assert (attended[True] == 3).all()
@@ -507,7 +509,7 @@ def test_executing_all_rows_and_following_the_pointer_equals_executing_the_path_
         model, tables = static_model(name, reader, seed), static_tables(seed, control=0.6)
         programs = static_programs(tables, seed)
         assert programs.flow is not None
-        specification = model.reader.look(static_arrays(reader, seed))
+        specification = model.reader.encode(static_arrays(reader, seed))
         every = execute(model, specification, programs)
         truth = model.decode(every, BOOLEAN).argmax(dim=2) == TRUE
         executed, last = follow(programs, truth)
@@ -627,7 +629,7 @@ def test_the_pointed_row_equals_all_rows_with_data_flow_in_a_world(name, reader,
         mask = torch.ones(count, sum(size for _, size in results), dtype=torch.bool)
         seen = Observation(arrays, programs.words, kept, pointed, parents, mask, None)
         _, rows = infer(model, seen.pointed_only() if model.local else seen)
-        whole = model.full(Step(model.reader.look(arrays), programs.words, whole, pointed, parents))
+        whole = model.full(Step(model.reader.encode(arrays), programs.words, whole, pointed, parents))
         kept = kept.index_put((torch.arange(count), pointed[:, 0]), rows)
         close(kept, whole)
         for number, table in enumerate(tables):
@@ -657,7 +659,7 @@ def test_in_a_world_too_the_order_of_inputs_decides_and_the_routine_before_is_no
 
     def row(*parents):
         given = (programs.words, known, torch.tensor([[3]]), torch.tensor([[parents]]))
-        return model(Step(model.reader.look(arrays), *given))[0, 0]
+        return model(Step(model.reader.encode(arrays), *given))[0, 0]
 
     rows = [row(2, 0, 1, -1), row(2, 1, 0, -1), row(0, 2, 1, -1), row(-1, 0, 1, -1)]
     for number, one in enumerate(rows):

@@ -4,12 +4,11 @@ import heapq
 
 import numpy as np
 import pytest
+from world_kernels import begin, recount
 
 from program_guided.language.parser import parse
 from program_guided.language.table import compile_program
 from program_guided.tasks.minecraft.domain import DOMAIN, OBJECTS
-from program_guided.tasks.minecraft.world.generator import recount
-from program_guided.tasks.minecraft.world.kernels import begin
 from program_guided.tasks.minecraft.world.planner import UNREACHABLE, label
 from program_guided.tasks.minecraft.world.rules import Cell
 from program_guided.tasks.minecraft.world.state import Workspace, Worlds, program_set
@@ -118,11 +117,32 @@ def world_of(cells, start, carried, program):
     return worlds
 
 
+NAMES = ("up", "down", "left", "right", "mine", "build", "place", "sell")
+
+
+def labelled(worlds):
+    """Names of the best actions, and the steps to the end."""
+    bits, steps = np.zeros(1, np.uint16), np.zeros(1, np.int32)
+    label(worlds, PROGRAMS, bits, steps, Workspace.empty(SIDE))
+    return {name for number, name in enumerate(NAMES) if bits[0] >> number & 1}, int(steps[0])
+
+
+def test_one_extra_bridge_is_better_than_two_in_as_many_steps():
+    """Build here and then another bridge beside it, and mine a wood to place; or go around the wall and build one."""
+    symbols = {".": Cell.FLAT, "#": Cell.WALL, "~": Cell.RIVER, "w": Cell.WOOD, "$": Cell.MERCHANT}
+    rows = ("..#..", "w#.w.", "~~~~~", "..#..", "#.$.w")
+    cells, start, carried = np.array([[symbols[each] for each in row] for row in rows]), (3, 1), (1, 2)
+    best, steps = labelled(world_of(cells, start, carried, ROUTINES.index("place(wood, 3, 2)")))
+    assert best == {"down"}
+    state = tuple(int(cell) for cell in cells.ravel()), start, carried
+    assert brute_force("place(wood, 3, 2)", state) == (1, steps)
+    built = next(after for action, after in moves_from(state) if action == "build")
+    assert brute_force("place(wood, 3, 2)", built) == (1, steps - 1), "two in all"
+
+
 @pytest.mark.parametrize("chunk", range(4))
 def test_path_lengths_and_actions_equal_brute_force_on_small_worlds(chunk):
     generator = np.random.default_rng(chunk)
-    room, bits, steps = Workspace.empty(SIDE), np.zeros(1, np.uint16), np.zeros(1, np.int32)
-    names = ("up", "down", "left", "right", "mine", "build", "place", "sell")
     extra, hopeless = 0, 0
     for _ in range(300):
         cells, start = random_cells(generator)
@@ -131,22 +151,23 @@ def test_path_lengths_and_actions_equal_brute_force_on_small_worlds(chunk):
         worlds = world_of(cells, start, carried, program)
         if worlds.routine[0] == 1:
             continue
-        untouched = worlds.cells.copy()
-        label(worlds, PROGRAMS, bits, steps, room)
+        untouched, had = worlds.cells.copy(), worlds.inventory.copy()
+        found, steps = labelled(worlds)
         assert (worlds.cells == untouched).all()
+        assert (worlds.inventory == had).all()
         text, state = ROUTINES[program], (tuple(int(cell) for cell in cells.ravel()), start, carried)
         bridges, expected = brute_force(text, state)
-        assert steps[0] == expected, (text, cells, start, carried)
+        assert steps == expected, (text, cells, start, carried)
         hopeless += expected == UNREACHABLE
         extra += bridges
         if expected == UNREACHABLE:
-            assert bits[0] == 0
+            assert not found
             continue
         best = set()
         for action, after in moves_from(state):
             left = (0, 0) if ends(text, state, after, action) else brute_force(text, after)
             if (left[0] + (action == "build" and text != "build_bridge()"), left[1] + 1) == (bridges, expected):
                 best.add(action)
-        assert {name for number, name in enumerate(names) if bits[0] >> number & 1} == best, (text, cells, start)
+        assert found == best, (text, cells, start)
     assert extra > 5
     assert hopeless > 5

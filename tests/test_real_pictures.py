@@ -244,7 +244,7 @@ def test_the_reader_adds_evidence_before_it_has_learned():
     reader = EvidenceReader(8, 4, words=2, kinds=KINDS, trust=(0.5, 0.1), dropout=0.0)
     answers = torch.zeros(1, 3, 2)
     answers[0, 1, 0] = 2.0
-    evidence = reader.look({"words": torch.zeros(1, 1, KINDS), "answers": answers, "spelt": torch.zeros(3).long()})
+    evidence = reader.encode({"words": torch.zeros(1, 1, KINDS), "answers": answers, "spelt": torch.zeros(3).long()})
     assert isinstance(evidence, Evidence)
     scores = reader.point(torch.randn(1, 1, 8), evidence)
     assert scores.flatten().tolist() == pytest.approx([0.0, 1.0, 0.0, 0.0]), "each answer, and none"

@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 from domains import PAPER_PROGRAM
+from world_kernels import begin, recount, step_world
 
 from program_guided.language import (
     BOOLEAN,
@@ -28,8 +29,6 @@ from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECT
 from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.environment import MinecraftEnv
 from program_guided.tasks.minecraft.world.batch import Batch
-from program_guided.tasks.minecraft.world.generator import recount
-from program_guided.tasks.minecraft.world.kernels import begin, step_world
 from program_guided.tasks.minecraft.world.rules import TIME_LIMIT, WALKABLE, Cell, Outcome
 from program_guided.tasks.minecraft.world.state import Worlds, program_set
 

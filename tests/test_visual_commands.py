@@ -62,7 +62,8 @@ def test_an_index_of_other_files_is_not_used(tmp_path):
     with (tmp_path / "out" / "visual" / "test_balanced_questions.json").open("a") as file:
         file.write(" ")
     evaluated = proto("evaluate", "oracle", "--task", "visual", "--data", "out/visual", folder=tmp_path)
-    assert evaluated.stderr.startswith("error: out/visual/test_balanced_questions.json: is not the file that")
+    assert evaluated.stderr.startswith("error: out/visual/test_balanced_questions.json: has ")
+    assert "build it again with proto dataset build visual" in evaluated.stderr
 
 
 def test_a_detector_can_miss_everything(tmp_path):
@@ -82,7 +83,7 @@ def test_index_writes_verifies_and_does_nothing_twice(world, tmp_path):
     assert f"wrote {tmp_path / 'index'}" in first.stdout
     assert Index.open(tmp_path / "index", verify=True).sets["train_balanced"] == 120
     assert "nothing to do" in proto(*command, "--processes", 1).stdout
-    assert "is whole" in proto(*command, "--verify").stdout
+    assert "whole, every file has its checksum" in proto(*command, "--verify").stdout
     column = tmp_path / "index" / "questions" / "train_balanced" / "answer.npy"
     whole = column.read_bytes()
     column.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
@@ -171,7 +172,7 @@ def test_an_option_of_another_command_is_refused_and_a_missing_one_is_named(argu
 def test_json_output_is_pure_even_if_the_world_is_built_first(tmp_path):
     printed = proto("evaluate", "oracle", "--task", "visual", "--split", "test", "--json", folder=tmp_path, quick=True)
     assert printed.returncode == 0, printed.stderr
-    assert "making the embedded world in out/visual-test" in printed.stderr
+    assert "building the embedded world in out/visual-test" in printed.stderr
     assert json.loads(printed.stdout)["agents"]["oracle"]["splits"]["test"]["accuracy"] == 100
     assert not (tmp_path / "out" / "visual").exists()
 

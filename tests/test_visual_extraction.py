@@ -132,7 +132,7 @@ def test_a_killed_extraction_is_resumed_with_the_same_result(pictures, whole, tm
     assert not out.exists()
     with pytest.raises(DataError, match="cannot be read"):
         ObjectFeatures(out)
-    pieces = sorted((tmp_path / "my.h5.unfinished").glob("*.npz"))
+    pieces = sorted((tmp_path / "my.h5.unfinished" / "pieces").glob("*.npz"))
     assert len(pieces) == 2
     pieces[1].write_bytes(pieces[1].read_bytes()[:-50])
     (tmp_path / ".my.h5.1.tmp").write_bytes(b"left by a killed process")

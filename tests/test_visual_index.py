@@ -14,6 +14,7 @@ import pytest
 
 from program_guided.errors import DataError
 from program_guided.language.syntax import calls
+from program_guided.tasks.visual.checksums import write_record
 from program_guided.tasks.visual.domain import DOMAIN, OPERATION_WORDS, routine_words, semantic_of
 from program_guided.tasks.visual.embedded.building import write_questions
 from program_guided.tasks.visual.index import WIDTH, Index, building, parts
@@ -52,10 +53,10 @@ def as_indexed(question):
 
 
 def contents(folder):
-    """Contents of all files of an index; the header without its sources, whose times differ."""
+    """Contents of all files of an index; the header without its sources, whose times differ, and its checksum."""
     files = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     header = json.loads(files.pop(Path(HEADER)))
-    return files | {"header": {key: value for key, value in header.items() if key != "sources"}}
+    return files | {"header": {key: value for key, value in header.items() if key not in ("sources", "sha256")}}
 
 
 def small(folder, **records):
@@ -316,7 +317,9 @@ def test_a_bad_record_is_an_error_or_skipped_counted_and_listed(case, tmp_path):
 def test_a_bad_scene_graph_or_choice_is_named(tmp_path):
     root = small(tmp_path / "root")
     path = write(root / "train_sceneGraphs.json", {"1": SCENE, "2": SCENE | {"width": 0}})
-    with pytest.raises(DataError, match="image '2': 'width' and 'height' must be numbers above 0") as caught:
+    with pytest.raises(
+        DataError, match="image '2': 'width' and 'height' must be numbers from 1 to 1,000,000"
+    ) as caught:
         make_index(root, root / "index")
     assert str(path) in str(caught.value)
     write(path, {"1": SCENE})
@@ -369,17 +372,21 @@ def test_a_damaged_index_is_named_on_opening(tmp_path):
     with pytest.raises(DataError, match=r"words.npy: has \d+ bytes, but \d+ were written; make it with"):
         Index.open(tmp_path / "index")
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    Index.open(tmp_path / "index")
-    with pytest.raises(DataError, match=r"words.npy: its checksum is not that of the header"):
-        Index.open(tmp_path / "index", verify=True)
+    questions = Index.open(tmp_path / "index").questions("train")
+    for reading in (lambda: questions.batch([0]), lambda: Index.open(tmp_path / "index", verify=True)):
+        with pytest.raises(DataError, match=r"words.npy: is damaged, its checksum is not the recorded one"):
+            reading()
     path.unlink()
     with pytest.raises(DataError, match=r"words.npy: cannot be read"):
         Index.open(tmp_path / "index")
     assert make_index(root, tmp_path / "index")
     header = tmp_path / "index" / HEADER
     about = json.loads(header.read_text())
-    for change, message in (({"version": 99}, "is version 99"), ({"format": "x"}, "is not the header of an index")):
-        write(header, about | change)
+    for change, message in (
+        ({"version": 99}, "is version 99"),
+        ({"format": "x"}, "is not the header of a program_guided visual index"),
+    ):
+        write_record(header, {key: value for key, value in (about | change).items() if key != "sha256"})
         with pytest.raises(DataError, match=message):
             Index.open(tmp_path / "index")
     with pytest.raises(DataError, match="unknown set 'tran': did you mean 'train'"):

@@ -129,7 +129,7 @@ def test_a_bad_question_is_an_error_with_path_and_key_or_skipped_and_reported(tm
         ([], "expected 'width', 'height' and 'objects'"),
         ({"width": 1, "height": 1}, "'objects' is missing"),
         (SCENE | {"weather": 3}, "'location' and 'weather' must be texts"),
-        (SCENE | {"width": 0}, "'width' and 'height' must be numbers above 0"),
+        (SCENE | {"width": 0}, "'width' and 'height' must be numbers from 1 to 1,000,000"),
         (SCENE | {"objects": {"7": {"name": "bag"}}}, "object '7': 'x' is missing"),
         (
             SCENE | {"objects": {"7": SCENE["objects"]["7"]}},

@@ -33,8 +33,8 @@ def counts(monkeypatch):
 
     count(parser._Reader, "__init__", "read")
     count(table._Rows, "__init__", "compiled")
-    for module in (scenario, splits):
-        count(module, "load_split", "splits")
+    count(scenario, "load_difficulty", "splits")
+    count(splits, "load_split", "splits")
     assert entry.compile_program is table.compile_program, "every module compiles by the same function"
     return counted
 

@@ -1,0 +1,496 @@
+"""Fills the figures of documents in from results/: what stands between `<!-- figures: NAME -->` and `<!-- end -->`.
+
+python tools/results.py            # writes them
+python tools/results.py --check    # only says whether they are up to date
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from program_guided.tasks.minecraft.commands.evaluate import PAPER, PAPER_UNSEEN
+from program_guided.tasks.visual.commands.evaluate import PAPER as PAPER_VISUAL
+
+ROOT = Path(__file__).parents[1]
+SPLITS = ("test", "longer", "complex")
+MEASURES = ("accuracy", "binary", "open", "consistency")
+KINDS = ("query", "choose", "verify", "logical", "compare")
+BLOCK = re.compile(r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PLACES = ("README.md", "docs/*.md", "program_guided/weights/*/README.md")
+
+BLOCKS: dict[str, Callable[[], str]] = {}
+"""Name of a block -> its text."""
+
+
+def block(make: Callable[[], str]) -> Callable[[], str]:
+    """A function whose result is the block of its name."""
+    BLOCKS[make.__name__.replace("_", "-")] = make
+    return make
+
+
+@cache
+def results(name: str) -> Any:
+    """A file of results/."""
+    return json.loads((ROOT / "results" / f"{name}.json").read_text("utf-8"))
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (headings, ["---"] * len(headings), *rows))
+
+
+def prose(text: str) -> str:
+    """A paragraph, wrapped."""
+    return textwrap.fill(" ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False)
+
+
+def completions(splits: Mapping[str, Any]) -> list[str]:
+    """Completion of the three splits."""
+    return [f"{splits[name]['completion']:.1f}" for name in SPLITS]
+
+
+def trainings(figures: Any, model: str) -> list[Any]:
+    """Agents of a model, those that were trained."""
+    return [each for each in figures["agents"].values() if each["training"]["executor"]["form"] == model]
+
+
+def slowest(agents: Iterable[Any]) -> float:
+    """Minutes of the slowest training."""
+    return max(agent["training"].get("minutes", 0.0) for agent in agents)
+
+
+def shipped(name: str) -> Any:
+    """Completion of a shipped executor of the world, by split."""
+    return results("evaluate")["agents"][name]["splits"]
+
+
+# README.md
+
+
+@block
+def main() -> str:
+    """The main results, beside the paper's."""
+    dense, reward = results("dense")["means"]["plus, dense"], next(iter(results("reward")["means"].values()))
+    answered = results("visual_shipped")["agents"]["visual"]["splits"]["test"]["accuracy"]
+
+    def row(ours: Mapping[str, Any], target: str) -> list[str]:
+        return [" / ".join(completions(ours)), " / ".join(str(PAPER[target][name]) for name in SPLITS)]
+
+    return table(
+        ("%", "here", "in the paper"),
+        (
+            ("programs finished, learned from a planner", *row(dense, "dense")),
+            ("programs finished, learned from reward alone", *row(reward, "reward")),
+            ("questions about pictures answered", f"{answered:.1f}, drawn", f"{PAPER_VISUAL['full model']:.1f}, GQA"),
+        ),
+    )
+
+
+# docs/results.md
+
+
+@block
+def completion() -> str:
+    """Completion of the shipped executors, the planner and chance."""
+
+    def row(name: str, split: str, agent: Any) -> tuple[str, ...]:
+        found, target = agent["splits"][split], (agent["training"] or {}).get("target")
+        paper = str(PAPER[target][split]) if target else ""
+        failed = [f"{count} {why}" for why, count in found["outcomes"].items() if why != "finished" and count]
+        return (
+            split,
+            f"`{name}`",
+            f"{found['completion']:.1f}",
+            paper,
+            f"{found['mean_steps']:.1f}",
+            ", ".join(failed),
+        )
+
+    agents = results("evaluate")["agents"]
+    rows = [row(name, split, agent) for name, agent in agents.items() for split in SPLITS]
+    return table(("split", "agent", "% finished", "in the paper", "steps", "what failed"), rows)
+
+
+@block
+def dense() -> str:
+    """Executors trained by the planner."""
+    figures, rows = results("dense"), []
+    for kind, splits in figures["means"].items():
+        model = kind.split(",")[0]
+        agents = trainings(figures, model)
+        size = f"{agents[0]['training']['parameters'] / 1e6:.2f}M"
+        title = f"`{model}`, mean of {len(agents)} seeds"
+        rows.append((title, size, *completions(splits), f"{slowest(agents):.0f}"))
+    paper = ("ProTo, as in the paper", "1.30M", *(str(PAPER["dense"][name]) for name in SPLITS), "")
+    headings = ("% of programs finished", "parameters", "standard", "longer", "complex", "minutes (slowest seed)")
+    return table(headings, (*rows, paper))
+
+
+@block
+def strict() -> str:
+    """Completion without a repetition penalty."""
+    means = results("dense_strict")["means"]
+    plus, paper = (" / ".join(completions(means[f"{model}, dense"])) for model in ("plus", "paper"))
+    return prose(
+        f"""Executors act greedily, with a repetition penalty: the logit of an action falls each time it was chosen in
+        the same state during the same routine. Strictly greedily (`--repetition-penalty 0`) they sometimes go in
+        circles until time is up, and `plus` finishes {plus} %, `paper` {paper} %
+        ([raw figures](../results/dense_strict.json)); the curves above were measured strictly greedily too."""
+    )
+
+
+@block
+def beyond() -> str:
+    """Larger maps and longer programs than in training."""
+    ten, twelve, long = (
+        results(name)["agents"]["minecraft"]["splits"][split]["completion"]
+        for name, split in (("sides_10", "test"), ("sides_12", "test"), ("tokens_200", "200 tokens"))
+    )
+    return prose(
+        f"""Beyond the training data: on maps of side 10 the shipped executor finishes {ten:.1f} % of the test
+        programs, on side 12 {twelve:.1f} % (trained on sides 5 to 8), and {long:.1f} % of 100 programs of 200 tokens
+        (trained on up to 80). Raw figures: [10](../results/sides_10.json), [12](../results/sides_12.json),
+        [200 tokens](../results/tokens_200.json). It has not learned to compare with numbers above 4, which no program
+        of train has."""
+    )
+
+
+@block
+def reward() -> str:
+    """Executors trained by reward alone."""
+
+    def row(title: str, agents: Sequence[Any], splits: Mapping[str, Any]) -> tuple[str, ...]:
+        steps = max(agent["training"]["samples"] for agent in agents) / 1e6
+        return title, *completions(splits), f"{steps:.0f}", f"{slowest(agents):.0f}"
+
+    rows = []
+    for title, name in (("`plus`", "reward"), ("`plus`, `--no-names`", "reward_without_names")):
+        agents = trainings(results(name), "plus")
+        (mean,) = results(name)["means"].values()
+        rows.append(row(f"{title}, mean of {len(agents)} seeds", agents, mean))
+    (paper,) = trainings(results("reward"), "paper")
+    rows.append(row("`paper`, one seed", [paper], paper["splits"]))
+    published = ("ProTo, as in the paper", *(str(PAPER["reward"][name]) for name in SPLITS), "10", "80 hours on a GPU")
+    headings = ("% of programs finished", "standard", "longer", "complex", "million steps", "minutes (slowest seed)")
+    return table(headings, (*rows, published))
+
+
+@block
+def unseen() -> str:
+    """Routines that do not occur in training."""
+
+    def row(name: str) -> tuple[str, ...]:
+        with_names, without = results(f"unseen_{name}"), results(f"unseen_{name}_without_names")
+        (ours,), (others,) = ([a for a in each["agents"].values() if a["training"]] for each in (with_names, without))
+        found = [each["splits"]["test"] for each in (with_names["agents"]["planner"], ours, others)]
+        paper = PAPER_UNSEEN[with_names["unseen"]]
+        shown = (*(each["completion"] for each in found), paper["planner"], paper["reward"])
+        return f"`{with_names['unseen']}`", str(found[0]["programs"]), *(f"{each:.1f}" for each in shown)
+
+    headings = ("planner", "`plus`", "`plus`, `--no-names`", "planner, in the paper", "ProTo, in the paper")
+    rows = (row(name) for name in ("gold", "river", "silver"))
+    return table(("% of programs finished", "programs", *headings), rows)
+
+
+@block
+def visual_shipped() -> str:
+    """Accuracy of the shipped executor of the visual task."""
+    found = results("visual_shipped")["agents"]["visual"]["splits"]["test"]
+    return prose(
+        f"""The shipped executor answers {found["accuracy"]:.1f} % of the questions of the test split and
+        {found["structural"]["compare"]:.1f} % of those that compare ([raw figures](../results/visual_shipped.json))."""
+    )
+
+
+def ablation(mean: Mapping[str, Any]) -> str:
+    """The row of the paper's ablation table."""
+    return str(mean.get("ablation", mean["model"]))
+
+
+@block
+def visual() -> str:
+    """The paper's ablation table."""
+
+    def row(mean: Mapping[str, Any]) -> tuple[str, ...]:
+        name, seeds = ablation(mean), len(mean["seeds"])
+        title = f"{name}, mean of {seeds} seeds" if seeds > 1 else name
+        paper = f"{PAPER_VISUAL[name]:.1f}" if name in PAPER_VISUAL else ""
+        return title, *(f"{mean[measure]:.1f}" for measure in MEASURES), paper
+
+    headings = ("% of questions answered", *MEASURES, "paper, on GQA")
+    return table(headings, map(row, results("visual")["means"]))
+
+
+@block
+def visual_notes() -> str:
+    """Weak points, and the worth of relabelled questions."""
+    figures = results("visual")
+    (mean,) = (each for each in figures["means"] if ablation(each) == "full model")
+    agents = [figures["agents"][name]["splits"]["test"]["structural"] for name in mean["agents"]]
+    compared, *others = sorted(sum(each[kind] for each in agents) / len(agents) for kind in agents[0])
+    prior = results("dataset_visual")["blind_prior"]["whole program"]
+    (without,) = (each for each in results("visual_elsewhere")["means"] if each["seeds"] == [0])
+    first, second, third = (f"{each['accuracy']:.1f}" for each in results("visual_elsewhere_0")["means"][:3])
+    return "\n\n".join(
+        (
+            prose(
+                f"""Each was trained in at most {slowest(figures["agents"].values()):.0f} minutes on one core. Guessing
+                by the whole program answers {prior:.1f} % ([figures](../results/dataset_visual.json)). What goes wrong
+                most often are questions that compare (`same`, `different`, `common`, comparatives): the full model of
+                the table answers {compared:.1f} % of them, and at least {others[0]:.1f} % of any other type."""
+            ),
+            prose(
+                f"""Under dense supervision a quarter of the questions is relabelled: asked about other pictures, in
+                which what they name is often missing (`--relabelled 0.25`, the default). Of questions asked about
+                other pictures it answers {mean["elsewhere"]:.1f} % as the oracle does, instead of
+                {without["elsewhere"]:.1f} % with `--relabelled 0` (one seed;
+                [raw figures](../results/visual_elsewhere.json)). With `--relabelled 0` the first three rows are
+                {first}, {second} and {third} % ([raw figures](../results/visual_elsewhere_0.json))."""
+            ),
+        )
+    )
+
+
+@block
+def real_data() -> str:
+    """The data of the study of real pictures."""
+    figures = results("real_pictures")
+    questions, pictures = figures["questions"], figures["pictures"]
+    return prose(
+        f"""The executor learns from {questions["train"]:,} real GQA questions about {pictures["train"]} pictures, by
+        their answers alone, and is then asked {questions["test"]:,} questions about {pictures["test"]} other pictures.
+        `blind` is trained in the same way without pictures; `shuffled` was trained with pictures and is shown wrong
+        ones. Each learns what to add to an answer prior, kernel ridge regression over the answers to similar questions.
+        Mean of three seeds ([raw figures](../results/real_pictures.json)); the most frequent answer to the same program
+        is right in {figures["priors"]["whole program"]:.1f} %, and {figures["unknown_answers"]:.1f} % of the answers
+        are never given in train. The questions come from the testdev split, so these figures are **not comparable with
+        the paper's split**."""
+    )
+
+
+@block
+def real() -> str:
+    """The worth of real pictures."""
+    figures = results("real_pictures")
+    rows = (
+        (name, f"{accuracy:.1f}", *(f"{figures['structural'][kind][name]:.1f}" for kind in KINDS))
+        for name, accuracy in figures["accuracy"].items()
+    )
+    gained = [figures["differences"][f"picture - {other}"] for other in ("blind", "shuffled")]
+    right, wrong = (
+        f"{each['points']:.1f} points (95 % interval over pictures: {each['low']:.1f} to {each['high']:.1f})"
+        for each in gained
+    )
+    worth = prose(f"Pictures are worth {right}; beside wrong ones, {wrong}.")
+    return f"{table(('% of questions answered', 'all', *KINDS), rows)}\n\n{worth}"
+
+
+# docs/data_card.md
+
+
+@block
+def splits() -> str:
+    """Sizes of the splits of the world."""
+
+    def row(name: str, split: Mapping[str, Any]) -> tuple[str, ...]:
+        columns = (split[key] for key in ("tokens", "routines", "control_flows", "plan_steps"))
+        spread = (f"{each['mean']:.0f} ({each['minimum']}–{each['maximum']})" for each in columns)
+        return name, f"{split['programs']:,}", *spread
+
+    found = results("dataset_minecraft")["splits"]
+    headings = ("split", "programs", "tokens", "routines", "if, while", "planner's steps")
+    prior = found["test"]["finished_by"]["answers_by_prior"]
+    low = min(split["conditions"]["min_true"] for split in found.values())
+    high = max(split["conditions"]["max_true"] for split in found.values())
+    looking = prose(
+        f"""Every kind of condition is true in {low:.0f} to {high:.0f} % of its executions in every split, so an agent
+        has to look: a planner that answers by the more frequent answer to a condition's words finishes {prior:.0f} % of
+        the test programs."""
+    )
+    return f"{table(headings, (row(*each) for each in found.items()))}\n\n{looking}"
+
+
+@block
+def embedded() -> str:
+    """Sizes of the embedded picture world."""
+    figures = results("dataset_visual")
+    rows = (
+        (name, *(f"{figures[name][key]:,}" for key in ("images", "questions", "programs", "answers")))
+        for name in ("train", "test")
+    )
+    return table(("split", "scenes", "questions", "different programs", "different answers"), rows)
+
+
+# docs/speed.md
+
+
+@block
+def world_speed() -> str:
+    """The world beside others."""
+    figures = results("bench_world")
+    speed, ratio = figures["steps_per_second"], figures["times_faster_than"]
+    return table(
+        ("", "steps a second", ""),
+        (
+            ("step alone", f"{speed['step_alone'] / 1e6:.0f} million", ""),
+            ("observe, step, new episodes in feasible worlds", f"{speed['environment'] / 1e6:.1f} million", ""),
+            ("EnvPool's MiniGrid", f"{speed['envpool'] / 1e6:.2f} million", f"{ratio['envpool']:.0f}x slower"),
+            (
+                "MiniGrid, SyncVectorEnv",
+                f"{speed['minigrid'] / 1e3:.1f} thousand",
+                f"{ratio['minigrid']:,.0f}x slower",
+            ),
+        ),
+    )
+
+
+@block
+def executor_speed() -> str:
+    """The executor beside a plain decoder."""
+    figures, ways = results("bench_executor"), ("forward", "forward and backward")
+    ratios = figures["times_faster_than_decoder"]
+
+    def row(model: str) -> tuple[str, ...]:
+        speed, ratio = figures["samples_per_second"][model], ratios[model]["decoder, all routines"]
+        cells = ((speed[count][way], ratio[count][way]) for count in ("64", "1024") for way in ways)
+        return f"`{model}`", *(f"{each / 1e3:.1f} thousand ({times:.1f}x)" for each, times in cells)
+
+    alone = ratios["plus"]["decoder, pointed routine"]
+    shown = " / ".join(f"{alone[count][way]:.1f}x" for count in ("64", "1024") for way in ways)
+    longest = figures["longest_against_shortest"]
+    headings = ("", "forward, batch 64", "and backward", "forward, batch 1,024", "and backward")
+    notes = prose(
+        f"""Only the pointed row is computed, so a step of `plus` costs the same in a program of 200 routines as in one
+        of 5 ({longest["plus"]:.2f}x); one of `paper`, which attends to the words of all routines,
+        {longest["paper"]:.2f}x. Attention over the cells is computed from small tables, exactly. Against a decoder that
+        is given nothing but the pointed routine, `plus` is {shown} as fast."""
+    )
+    return f"{table(headings, map(row, ('plus', 'paper')))}\n\n{notes}"
+
+
+@block
+def learning_speed() -> str:
+    """Learning from reward beside Stable-Baselines3."""
+    figures = results("bench_learn")
+    speeds, ratios = figures["steps_per_second"], figures["times_faster_than"]
+    one, many = (f"{speeds[peer]:,.0f}" for peer in next(iter(ratios.values())))
+    rows = (
+        (name, f"{speeds[name]:,.0f}", *(f"{ratio:.1f}x" for ratio in against.values()))
+        for name, against in ratios.items()
+    )
+    return table(("", "steps a second", f"against the peer, one world ({one})", f"64 worlds ({many})"), rows)
+
+
+def measured(what: str) -> str:
+    """A row of the benchmark by its present name: executed alone, or from picture to answer."""
+    way, _, how = what.partition(", ")
+    return f"{way if way.startswith('from') else 'executed'}, {how}"
+
+
+@block
+def reasoning_speed() -> str:
+    """Routines one after another, and in parallel."""
+    figures = results("bench_visual")
+    speeds, index, steps = figures["questions_per_second"], figures["index"], figures["steps"]
+    rows = [
+        (
+            measured(what),
+            *(f"{speeds[f'{what}, {order}']:,.0f}" for order in ("sequential", "parallel")),
+            f"{ratio:.2f}x",
+        )
+        for what, ratio in figures["times_faster"].items()
+    ]
+    ratios = {measured(what): ratio for what, ratio in figures["times_faster"].items()}
+    one = steps["one program at a time"]
+    before = prose(
+        f"""The results are the same, to {figures["largest_difference"]:.0e}. Executed picture by picture, a program
+        takes {ratios["executed, the programs of a picture at once"]:.1f} times as long one routine after another; one
+        program at a time, {ratios["executed, one program at a time"]:.2f} times. One at a time no more can be gained
+        than the ratio of steps, {one["sequential"]:.2f} to {one["parallel"]:.2f}; in 256 at once the arithmetic of the
+        routines counts too, and that stays the same."""
+    )
+    after = prose(
+        f"""An executor learns from {speeds["learned"]:,.0f} questions a second; {index["questions"]:,} questions are
+        indexed in {index["seconds"]:.0f} seconds and {index["peak_megabytes"]:,.0f} MB of memory, and then read at
+        {index["read_per_second"] / 1e3:.0f} thousand a second."""
+    )
+    return f"{before}\n\n{table(('', 'one after another', 'in parallel', ''), rows)}\n\n{after}"
+
+
+# program_guided/weights/*/README.md
+
+
+def world_card(name: str, target: str) -> str:
+    """Completion of a shipped executor of the world, its size and its training."""
+    training = results("evaluate")["agents"][name]["training"]
+    rows = (
+        ("here", *completions(shipped(name))),
+        ("ProTo, in the paper", *(str(PAPER[target][split]) for split in SPLITS)),
+    )
+    trained = prose(
+        f"""{training["parameters"]:,} parameters; {training["samples"] / 1e6:.0f} million samples in
+        {training["minutes"]:.0f} minutes on a CPU ({training["machine"]["processor"]}), seed {training["seed"]}, commit
+        {training["commit"]}."""
+    )
+    return f"{table(('% of programs finished', 'standard', 'longer', 'complex'), rows)}\n\n{trained}"
+
+
+@block
+def card_minecraft() -> str:
+    """The figures of a model card."""
+    return world_card("minecraft", "dense")
+
+
+@block
+def card_minecraft_reward() -> str:
+    """The figures of a model card."""
+    return world_card("minecraft-reward", "reward")
+
+
+@block
+def card_visual() -> str:
+    """The figures of a model card."""
+    agent = results("visual_shipped")["agents"]["visual"]
+    found, training = agent["splits"]["test"], agent["training"]
+    rows = [(measure, f"{found[measure]:.1f}") for measure in MEASURES]
+    rows += [(f"questions of type {kind}", f"{found['structural'][kind]:.1f}") for kind in KINDS]
+    trained = prose(
+        f"""{training["parameters"]:,} parameters; {training["minutes"]:.0f} minutes on a CPU
+        ({training["machine"]["processor"]}), seed {training["seed"]}, commit {training["commit"]}."""
+    )
+    headings = (f"test split, {found['questions']:,} questions", "%")
+    return f"{table(headings, rows)}\n\n{trained}"
+
+
+def filled(text: str) -> str:
+    """A document with its blocks filled in."""
+    return BLOCK.sub(lambda found: f"{found[1]}{BLOCKS[found[2]]()}\n{found[3]}", text)
+
+
+def outdated() -> dict[Path, str]:
+    """Documents that are not up to date -> what they should be."""
+    paths = [path for place in PLACES for path in sorted(ROOT.glob(place))]
+    texts = {path: path.read_text("utf-8") for path in paths}
+    return {path: filled(text) for path, text in texts.items() if filled(text) != text}
+
+
+def run(check: bool) -> int:
+    """1 if something is only checked and not up to date."""
+    found = outdated()
+    for path, text in found.items():
+        if check:
+            print(f"{path.relative_to(ROOT)}: its figures are not those of results/; write: python tools/results.py")
+        else:
+            path.write_text(text, "utf-8")
+    return int(check and bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(run("--check" in sys.argv[1:]))
