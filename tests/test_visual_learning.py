@@ -529,7 +529,7 @@ def test_a_wrong_command_gets_one_clear_error(arguments, message, tmp_path):
 def test_wrong_options_of_evaluate_are_errors(options, agents, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=message):
-        options.run(Visual(), agents, None)
+        options.run(Visual(), agents)
     assert not list(tmp_path.iterdir())
 
 
@@ -540,7 +540,7 @@ def test_wrong_options_of_evaluate_are_errors(options, agents, message, tmp_path
 def test_wrong_options_of_run_are_errors(options, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=message):
-        options.run(Visual(), EXAMPLE, parse_visual(EXAMPLE.read_text("utf-8")), "x", None)
+        options.run(Visual(), EXAMPLE, parse_visual(EXAMPLE.read_text("utf-8")), "x")
 
 
 CONDITIONAL = """

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import tyro
 
 from program_guided.cli.parsing import asks_for_help, own_options, parse, select
-from program_guided.cli.tasks import command_of, program_of, read_source, task_of_agents, with_options
+from program_guided.cli.tasks import command_of, is_checkpoint, program_of, read_source, task_of_agents, with_options
 from program_guided.errors import DataError, UsageError
 from program_guided.output import OptionalText
 from program_guided.registry import SHIPPED
@@ -49,8 +49,8 @@ def main(arguments: Sequence[str]) -> int:
         problem = "name a program before the options" if file is None else "give a file or --program, not both"
         raise UsageError(f"{problem}, as in: proto run bridge --seed 1 (proto examples lists what there is)")
     named = None
-    if chosen.task is not None or (chosen.agent is not None and _is_checkpoint(chosen.agent)):
-        named = task_of_agents((chosen.agent or "",), chosen.task)
+    if chosen.task is not None or (chosen.agent is not None and is_checkpoint(chosen.agent)):
+        named = task_of_agents(() if chosen.agent is None else (chosen.agent,), chosen.task)
     source = read_source(file, chosen.program)
     task, program = program_of(source, named)
     agent = chosen.agent or _shipped(task)
@@ -68,10 +68,6 @@ def _with_seed(command: Any, text: str) -> Any:
     seed = written_seed(text)
     has_seed = any(each.name == "seed" for each in fields(command))
     return command(seed=seed) if seed is not None and has_seed else command()
-
-
-def _is_checkpoint(agent: str) -> bool:
-    return Path(agent).is_dir() or (SHIPPED / agent).is_dir()
 
 
 def _shipped(task: type) -> str:

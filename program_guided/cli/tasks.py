@@ -12,7 +12,16 @@ from program_guided.errors import DataError, ProgramError
 from program_guided.language.syntax import Program
 from program_guided.registry import DEFAULT_TASK, SHIPPED, known_tasks, load_task, remember
 
-__all__ = ["Source", "command_of", "named_task", "program_of", "read_source", "task_of_agents", "with_options"]
+__all__ = [
+    "Source",
+    "command_of",
+    "is_checkpoint",
+    "named_task",
+    "program_of",
+    "read_source",
+    "task_of_agents",
+    "with_options",
+]
 
 
 def named_task(given: str) -> Any:
@@ -30,13 +39,18 @@ def task_of_agents(agents: Sequence[str], given: str | None) -> Any:
 
     if given is not None:
         named_task(given)
-    checkpoints = [name for name in agents if Path(name).is_dir() or (SHIPPED / name).is_dir()]
+    checkpoints = [name for name in agents if is_checkpoint(name)]
     if checkpoints:
         return trained_task(read_checkpoint(checkpoints[0]), given)
     unknown = [name for name in agents if name not in BUILT_IN and not name.endswith(".json")]
     if unknown and given is None:
         find(unknown[0])
     return named_task(given or DEFAULT_TASK)
+
+
+def is_checkpoint(agent: str) -> bool:
+    """Whether an agent is a folder, or a checkpoint that ships."""
+    return agent != "" and (Path(agent).is_dir() or (SHIPPED / agent).is_dir())
 
 
 BUILT_IN = ("oracle", "planner", "random")
