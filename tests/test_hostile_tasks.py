@@ -18,7 +18,7 @@ from program_guided.learning.checkpoint import read_checkpoint, save_checkpoint
 from program_guided.learning.ppo import PPO
 from program_guided.learning.settings import PPOSettings, SupervisedSettings
 from program_guided.learning.trainer import Job, train
-from program_guided.learning.worlds import Outcome
+from program_guided.learning.worlds import Outcome, pointed_rows
 from program_guided.models.config import VALUE, PlusConfig
 from program_guided.registry import build_model
 from program_guided.tasks.executor import StaticExecutor, load_executor
@@ -110,8 +110,47 @@ def test_a_world_without_conditions_is_learned_from_reward():
     learner = PPO(model, worlds, settings, 0)
     with torch.no_grad():
         rollout = learner.collect()
-    assert (rollout.answers < 0).all(), "no step is an answer, so all of them count for the policy"
+    assert not rollout.right.any(), "no step is an answer, so all of them count for the policy"
     assert np.isfinite(learner.step())
+
+
+class Counting(Plain):
+    """A world with values, and a condition that takes them."""
+
+    name = "counting"
+
+    def programs(self, split):
+        return [f"n = place()\nif less(n, {number}):\n  reach({number})" for number in range(1, 6)]
+
+    @operation
+    def place(self, world) -> Annotated[int, Range(0, 5)]:
+        return world["at"]
+
+    @operation
+    def less(self, world, a: Annotated[int, Range(0, 5)], b: Annotated[int, Range(0, 5)]) -> bool:
+        return a < b
+
+
+def test_values_and_conditions_that_take_them_are_labelled_and_learned():
+    """After a right answer that is its label, after a wrong one all others are; both are replayed with their inputs."""
+    task = Counting(held_out=1)
+    worlds = task.worlds(task.entries("train"), 32)
+    settings = PPOSettings(steps=4000, num_envs=32, num_steps=8, window=32, minibatch_size=128, learning_rate=3e-3)
+    learner = PPO(build_model("plus", PlusConfig(**TINY), task.sizes(), task.reader_config), worlds, settings, 0)
+    labelled = dict.fromkeys(("place", "less"), 0)
+    for _ in range(8):
+        running = worlds.outcome == Outcome.RUNNING
+        names = [worlds.operation_names()[each] for each in worlds.programs.operation[pointed_rows(worlds)]]
+        tables, routines = [worlds.tables[each] for each in worlds.program], worlds.routine.tolist()
+        truth = {i: worlds._truth(i, tables[i], routines[i]) for i in np.flatnonzero(running).tolist()}
+        right = learner._act(learner.execution.observe().kept())["right"].numpy()
+        for i in np.flatnonzero(right.any(axis=1) & running).tolist():
+            first, values = worlds._slots["Boolean" if names[i] == "less" else "Integer"]
+            assert right[i, first + values.index(truth[i])], "what is right is always among the labels"
+            labelled[names[i]] += 1
+    assert min(labelled.values()) > 8
+    losses = [learner.step() for _ in range(14)]
+    assert losses[-1] < losses[0]
 
 
 def test_truncated_worlds_are_resumed_as_they_were():

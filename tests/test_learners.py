@@ -17,9 +17,9 @@ from program_guided.learning.executor_agent import ExecutorAgent
 from program_guided.learning.imitation import Imitation
 from program_guided.learning.observation import Observation
 from program_guided.learning.ppo import PPO, _standard
-from program_guided.learning.replay import ConditionReplay, equal_only
+from program_guided.learning.replay import AnswerReplay, equal_only
 from program_guided.learning.results import Boolean, Subset, Value
-from program_guided.learning.rollouts import Rollout, _answers, entropy
+from program_guided.learning.rollouts import Rollout, entropy, right_answers
 from program_guided.learning.settings import A2CSettings, ImitationSettings, PPOSettings, SupervisedSettings
 from program_guided.learning.supervised import Supervised, result_loss
 from program_guided.learning.world_learner import WorldLearner
@@ -63,7 +63,7 @@ class Puppets:
     """Worlds that go as a test says: `script` holds, for each step, (outcome, routine that ended or -1) by world. Every
     program has `ROUTINES` routines, the second of which is a condition."""
 
-    answers, time_limit, max_routines = (TRUE, FALSE), 300, ROUTINES
+    answers, first_answer, time_limit, max_routines = (TRUE, FALSE), TRUE, 300, ROUTINES
 
     def __init__(self, count, *script):
         self.count, self.script = count, list(script)
@@ -136,12 +136,13 @@ def observation(count):
 
 
 def rollout(**given):
-    """Steps whose tensors are 0, but for those given (as lists)."""
+    """Steps whose tensors are 0, but for those given (as lists); `answers` are the right ones, -1 for none."""
+    answers = torch.tensor(given.pop("answers", [-1] * len(next(iter(given.values())))))
     given = {name: torch.as_tensor(each) for name, each in given.items()}
     count = len(next(iter(given.values())))
     zeros = dict.fromkeys(("log_probabilities", "entropy", "values", "advantages", "returns"), torch.zeros(count))
     numbers = dict.fromkeys(("rows", "left", "actions"), torch.zeros(count, dtype=torch.long))
-    return Rollout(observation(count), **zeros | numbers | {"answers": torch.full((count,), -1)} | given)
+    return Rollout(observation(count), **zeros | numbers | given, right=answers[:, None] == torch.arange(4))
 
 
 def logs(*probabilities):
@@ -205,7 +206,15 @@ def test_the_right_answer_is_the_given_one_unless_the_episode_failed_by_it():
     mask = torch.tensor([asked] * 6 + [other])
     actions = torch.tensor([TRUE, FALSE, TRUE, FALSE, TRUE, FALSE, LEFT])
     outcome = torch.tensor([RUNNING, FINISHED, WRONG, WRONG, TIMEOUT, RUNNING, RUNNING])
-    assert _answers(mask, actions, outcome, (TRUE, FALSE)).tolist() == [TRUE, FALSE, FALSE, TRUE, -1, FALSE, -1]
+    right = right_answers(mask, actions, outcome, TRUE)
+    assert [row.nonzero()[:, 0].tolist() for row in right] == [[TRUE], [FALSE], [FALSE], [TRUE], [], [FALSE], []]
+
+
+def test_a_wrong_value_leaves_all_others():
+    value = torch.tensor([False, False, False, False, True, True, True])
+    given, outcome = torch.tensor([4, 5, 6]), torch.tensor([RUNNING, WRONG, TIMEOUT])
+    right = right_answers(value.expand(3, 7), given, outcome, TRUE)
+    assert [row.nonzero()[:, 0].tolist() for row in right] == [[4], [4, 6], []]
 
 
 def test_the_value_is_given_the_routines_left_by_ppo_and_not_by_a2c():
@@ -662,7 +671,7 @@ def test_a_value_that_the_head_cannot_give_is_wrong_and_not_learned():
     assert kind.decode(np.array([0.2, 0.8], np.float32)) == (4, pytest.approx(0.8))
 
 
-# Condition replay ------------------------------------------------------------------------------------------------
+# Answer replay --------------------------------------------------------------------------------------------------
 
 
 class Implying(Puppets):
@@ -675,30 +684,45 @@ class Implying(Puppets):
 
 
 def test_a_label_is_asked_for_as_any_condition_that_follows_from_it():
-    replay = ConditionReplay(10, Implying(1))
+    replay = AnswerReplay(10, Implying(1))
     with pytest.raises(ValueError, match="nothing"):
         replay.draw(1, torch.Generator())
-    replay.add(rollout(rows=[1, 1, 0], answers=[TRUE, -1, TRUE]))
+    replay.add(rollout(rows=[1, 1], answers=[TRUE, -1]))
     assert len(replay) == 1, "a condition that was labelled"
     seen, answers = replay.draw(5, torch.Generator())
     assert len(answers) == 1, "at most as many as there are"
     found = set()
     for seed in range(20):
         seen, answers = replay.draw(1, torch.Generator().manual_seed(seed))
-        found.add((tuple(seen.words[0, 0].tolist()), int(answers[0])))
+        found.add((tuple(seen.words[0, 0].tolist()), *answers[0].nonzero()[:, 0].tolist()))
     assert found == {((2, 0), TRUE), ((2, 1), FALSE)}
-    other = ConditionReplay(10, Implying(1))
+    other = AnswerReplay(10, Implying(1))
     other.add(rollout(rows=[1], answers=[FALSE]))
     for seed in range(20):
         seen, answers = other.draw(1, torch.Generator().manual_seed(seed))
-        assert (seen.words[0, 0].tolist(), int(answers[0])) == ([2, 0], FALSE), "nothing else follows"
+        asked = (seen.words[0, 0].tolist(), answers[0].nonzero()[:, 0].tolist())
+        assert asked == ([2, 0], [FALSE]), "nothing else follows"
+
+
+def test_what_takes_results_or_is_a_value_is_asked_for_as_it_was():
+    """Row 0 is no condition that stands alone: its words and parents are kept, and all answers that may be right."""
+    replay = AnswerReplay(10, Implying(1))
+    step = replace(rollout(rows=[0, 1], answers=[-1, TRUE]), right=torch.tensor([[0, 1, 1, 0], [0, 0, 1, 0]]).bool())
+    parents = torch.tensor([[[-1, 2]], [[-1, -1]]])
+    replay.add(replace(step, observation=replace(step.observation, parents=parents)))
+    for seed in range(5):
+        seen, right = replay.draw(2, torch.Generator().manual_seed(seed))
+        for words, parent, row in zip(seen.words[:, 0], seen.parents[:, 0], right, strict=True):
+            as_it_was = words.tolist() == [1, 1]
+            assert parent.tolist() == ([-1, 2] if as_it_was else [-1, -1])
+            assert row.sum() == (2 if as_it_was else 1)
 
 
 def test_a_replay_keeps_the_latest_labels():
-    replay = ConditionReplay(3, Implying(1))
+    replay = AnswerReplay(3, Implying(1))
     for answer in (TRUE, FALSE, FALSE, TRUE):
         replay.add(rollout(rows=[2], answers=[answer]))
-    assert replay.state()["replay true"].tolist() == [False, False, True]
+    assert replay.state()["replay right"][:, TRUE].tolist() == [False, False, True]
 
 
 # Every learner ---------------------------------------------------------------------------------------------------

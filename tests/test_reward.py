@@ -15,7 +15,7 @@ from program_guided.learning.a2c import A2C
 from program_guided.learning.execution import WorldExecution, infer
 from program_guided.learning.observation import Observation
 from program_guided.learning.ppo import PPO
-from program_guided.learning.replay import ConditionReplay
+from program_guided.learning.replay import AnswerReplay
 from program_guided.learning.rollouts import advantages, entropy
 from program_guided.learning.settings import A2CSettings, PPOSettings
 from program_guided.learning.trainer import Job, train
@@ -111,8 +111,10 @@ def test_labels_of_conditions_are_those_of_the_planner():
         best, _ = training.worlds.best_actions()
         running = training.worlds.outcome == Outcome.RUNNING
         record = training._act(training.execution.observe().kept())
-        known = (record["answers"] >= 0).numpy() & running
-        assert best[known, record["answers"].numpy()[known]].all()
+        right = record["right"].numpy()
+        known = right.any(axis=1) & running
+        assert (right.sum(axis=1) <= 1).all()
+        assert best[right & running[:, None]].all()
         asked = running & best[:, [Action.TRUE, Action.FALSE]].any(axis=1)
         assert (known == asked)[training.worlds.outcome != Outcome.TIMEOUT].all()
         labelled += int(known.sum())
@@ -123,17 +125,17 @@ def test_the_replay_keeps_the_latest_labels_and_is_restored():
     training = learner(SMALL_PPO, programs=load_split("train")[:200])
     training.worlds.offer(np.arange(200, dtype=np.int32))
     training.worlds.reset()
-    replay, added = ConditionReplay(40, training.worlds), []
+    replay, added = AnswerReplay(40, training.worlds), []
     for _ in range(4):
         collected = training.collect()
-        added += collected.answers[collected.answers >= 0].tolist()
+        added += collected.right[collected.right.any(dim=1)].tolist()
         replay.add(collected)
     assert len(added) > len(replay) == 40
     observation, answers = replay.draw(30, torch.Generator().manual_seed(0))
-    assert observation.mask[torch.arange(30), answers].all()
-    again = ConditionReplay(40, training.worlds)
+    assert (observation.mask & answers).sum() == 30
+    again = AnswerReplay(40, training.worlds)
     again.restore(replay.state())
-    assert replay.state()["replay true"].tolist() == [answer == Action.TRUE for answer in added[-40:]]
+    assert replay.state()["replay right"].tolist() == added[-40:]
     drawn = again.draw(30, torch.Generator().manual_seed(0))
     assert torch.equal(drawn[1], answers)
     torch.testing.assert_close(infer(training.model, drawn[0])[0], infer(training.model, observation)[0])

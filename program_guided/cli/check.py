@@ -112,6 +112,7 @@ def _row(table: Any, row: int, call: str) -> dict[str, Any]:
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
+    """Routines are numbered from 1, as the results that have no name are."""
     from rich.console import Console
     from rich.table import Table
 
@@ -120,12 +121,12 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
         shown.add_column(heading)
 
     def target(row: int) -> str:
-        return str(row) if row < len(rows) else "end"
+        return str(row + 1) if row < len(rows) else "end"
 
     for row in rows:
         other = target(row["on_false"]) if row["kind"] != "step" else ""
         note = " ".join(["entrance"] * (row["routine"] == 0) + ["exit"] * row["exit"])
-        parents = ", ".join(map(str, row["parents"]))
-        cells = (str(row["routine"]), row["call"], row["kind"], target(row["on_true"]), other, parents, note)
+        parents = ", ".join(map(target, row["parents"]))
+        cells = (target(row["routine"]), row["call"], row["kind"], target(row["on_true"]), other, parents, note)
         shown.add_row(*(cell.replace("[", r"\[") for cell in cells))
     Console().print(shown)

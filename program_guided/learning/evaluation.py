@@ -90,6 +90,8 @@ class Measured:
     """Last results that are right."""
     routines: dict[str, float]
     """Results that are right, by operation."""
+    counts: dict[str, int]
+    """Results that are known, by operation."""
     answers: dict[str, float]
     """Last results that are right, by the operation that gives them."""
     examples: int
@@ -128,6 +130,7 @@ def measure(
     return Measured(
         100 * sum(counts["answered"].values()) / max(1, asked_in_all),
         {name: 100 * counts["right"][name] / count for name, count in sorted(counts["known"].items())},
+        dict(sorted(counts["known"].items())),
         {name: 100 * counts["answered"][name] / count for name, count in sorted(counts["asked"].items())},
         asked_in_all,
     )

@@ -4,8 +4,8 @@
 
 - A curriculum: programs are admitted from short to long, one more routine whenever enough of the recent episodes were
   finished. Those are drawn more often whose routines have failed more often lately.
-- Conditions are learned from the labels that the interpreter gives away (`rollouts.py`), again and again, with all that
-  follows from them (`replay.py`); behaviours from their advantage.
+- Conditions and values are learned from the labels that the interpreter gives away (`rollouts.py`), again and again,
+  with all that follows from them (`replay.py`); behaviours from their advantage.
 - Hindsight: steps that ended a routine which was not asked for are a success of that routine (`Worlds.hindsight`).
 - The value function is given the number of routines left, which says most of what the rest of a program is worth.
 - Actions are sampled at a falling temperature, so that the greedy executor's own failures are met while there is time.
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from program_guided.learning.observation import Observation
-from program_guided.learning.replay import ConditionReplay
+from program_guided.learning.replay import AnswerReplay
 from program_guided.learning.rollouts import RewardLearner, Rollout, entropy
 from program_guided.learning.settings import PPOSettings
 from program_guided.learning.worlds import Hindsight
@@ -52,7 +52,7 @@ class PPO(RewardLearner[PPOSettings]):
         self.limit = int(sizes.min() if self.settings.curriculum_threshold else sizes.max())
         """Routines of the longest programs that are admitted."""
         self._longest_time = self.worlds.time_limit
-        self._replay = ConditionReplay(self.settings.replay_size, self.worlds)
+        self._replay = AnswerReplay(self.settings.replay_size, self.worlds)
         self._hindsight: Hindsight = self.worlds.hindsight()
         self._ends, self._offered = np.zeros((2, kinds)), np.zeros(0, np.int32)
         owner = np.repeat(np.arange(len(sizes)), sizes)
@@ -103,7 +103,7 @@ class PPO(RewardLearner[PPOSettings]):
         observations = [part.observation, lessons.observation]
         replayed = min(self.settings.replay_batch, len(self._replay))
         if replayed:
-            known, answers = self._replay.draw(replayed, self.generator)
+            known, right = self._replay.draw(replayed, self.generator)
             observations.append(known)
         log_probabilities, rows = self.policy(Observation.together(observations))
         sizes = [len(part), len(lessons), replayed]
@@ -112,12 +112,13 @@ class PPO(RewardLearner[PPOSettings]):
         loss = self._policy_loss(part, acted, rows[: len(part)])
         loss = loss + self._hindsight_loss(lessons, imagined, rows[len(part) : len(part) + len(lessons)])
         if replayed:
-            loss = loss - self.settings.condition_coef * labelled.gather(1, answers.to(labelled.device)[:, None]).mean()
+            total = labelled.masked_fill(~right.to(labelled.device), -torch.inf).logsumexp(dim=1)
+            loss = loss - self.settings.condition_coef * total.mean()
         return loss
 
     def _policy_loss(self, part: Rollout, log_probabilities: Tensor, rows: Tensor) -> Tensor:
         settings = self.settings
-        counted = (part.answers < 0) | (settings.replay_batch == 0)
+        counted = ~part.right.any(dim=1) | (settings.replay_batch == 0)
         taken = log_probabilities.gather(1, part.actions[:, None])[:, 0]
         gain = _standard(part.advantages, counted)
         ratio = (taken - part.log_probabilities).exp()

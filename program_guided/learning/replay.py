@@ -1,13 +1,13 @@
-"""Condition replay: labels of conditions that the interpreter has given away stay right, so they are learned from
-again.
+"""Answer replay: labels that the interpreter has given away stay right, so they are learned from again.
 
-A label says more than was asked: where `env[gold] > 2` is true, `env[gold] >= 1` is true as well and `env[gold] == 2`
-is not. So each time a label is drawn, it is asked for as any condition of the programs whose answer follows from it
-(`Worlds.conditions`).
+A label of a condition says more than was asked: where `env[gold] > 2` is true, `env[gold] >= 1` is true as well and
+`env[gold] == 2` is not. So each time such a label is drawn, it is asked for as any condition of the programs whose
+answer follows from it (`Worlds.conditions`). Values, and answers that depend on results of other routines, are asked
+for as they were.
 
-    replay = ConditionReplay(16_384, worlds)
+    replay = AnswerReplay(16_384, worlds)
     replay.add(rollout)
-    observation, answers = replay.draw(256, generator)
+    observation, right = replay.draw(256, generator)
 """
 
 from __future__ import annotations
@@ -17,58 +17,66 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from program_guided.learning.observation import Observation
 from program_guided.learning.rollouts import Rollout
 from program_guided.learning.worlds import Worlds
 
-__all__ = ["ConditionReplay"]
+__all__ = ["AnswerReplay", "equal_only"]
 
 PREFIX = "replay "
 
 
-class ConditionReplay:
+class AnswerReplay:
     """The latest `size` labels."""
 
     def __init__(self, size: int, worlds: Worlds) -> None:
         conditions = worlds.conditions()
-        self._size, (self._true, self._false) = size, worlds.answers or (-1, -1)
+        self._size, self._answers = size, torch.tensor(worlds.answers or (-1, -1))
         self._words, self._number = torch.from_numpy(conditions.words), conditions.number
         self._implied = torch.from_numpy(conditions.implied)
         self._kept: tuple[Observation, Tensor, Tensor] | None = None
-        """Observations, the conditions' numbers, and whether they were true."""
+        """Observations, the conditions' numbers (-1 for what is asked for as it was), and the right answers."""
 
     def __len__(self) -> int:
         return 0 if self._kept is None else len(self._kept[1])
 
     def add(self, rollout: Rollout) -> None:
         """Keep the labels of these steps, and drop the oldest."""
-        conditions = torch.from_numpy(self._number[rollout.rows.numpy()])
-        labelled = ((rollout.answers >= 0) & (conditions >= 0)).nonzero()[:, 0]
-        observation, true = rollout.observation.take(labelled), rollout.answers[labelled] == self._true
-        conditions = conditions[labelled]
+        labelled = rollout.right.any(dim=1).nonzero()[:, 0]
+        observation, right = rollout.observation.take(labelled), rollout.right[labelled]
+        conditions = torch.from_numpy(self._number[rollout.rows[labelled].numpy()])
         if self._kept is not None:
             observation = Observation.together([self._kept[0], observation])
-            conditions, true = torch.cat([self._kept[1], conditions]), torch.cat([self._kept[2], true])
-        latest = torch.arange(len(true))[-self._size :]
-        self._kept = observation.take(latest), conditions[latest], true[latest]
+            conditions, right = torch.cat([self._kept[1], conditions]), torch.cat([self._kept[2], right])
+        latest = torch.arange(len(right))[-self._size :]
+        self._kept = observation.take(latest), conditions[latest], right[latest]
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Observation, Tensor]:
-        """`count` labels by chance, some of them twice, each as a condition that follows from it, and the answers."""
+        """`count` labels by chance, some of them twice, each as it was or as a condition that follows from it, and
+        (labels, actions) the answers of which one must be right."""
         if self._kept is None:
             raise ValueError("nothing has been added yet")
-        seen, conditions, true = self._kept
-        drawn = torch.randint(len(true), (min(count, len(true)),), generator=generator)
-        follows = self._implied[conditions[drawn], true[drawn].long()]
-        asked = torch.multinomial((follows >= 0).float(), 1, generator=generator)
-        answers = torch.where(follows.gather(1, asked)[:, 0] == 1, self._true, self._false)
-        return seen.take(drawn).asking(self._words[asked[:, 0]]), answers
+        seen, conditions, right = self._kept
+        drawn = torch.randint(len(right), (min(count, len(right)),), generator=generator)
+        plain = conditions[drawn] >= 0
+        others, drawn = drawn[~plain], drawn[plain]
+        true, actions = right[drawn, self._answers[0]], right.shape[1]
+        observations, answers = [seen.take(others)], [right[others]]
+        if len(drawn):
+            follows = self._implied[conditions[drawn], true.long()]
+            asked = torch.multinomial((follows >= 0).float(), 1, generator=generator)
+            implied = self._answers[(follows.gather(1, asked)[:, 0] != 1).long()]
+            observations.append(seen.take(drawn).asking(self._words[asked[:, 0]]))
+            answers.append(one_hot(implied, actions).bool())
+        return Observation.together(observations), torch.cat(answers)
 
     def state(self) -> dict[str, Tensor]:
         """Everything, by name."""
         if self._kept is None:
             return {}
-        parts = self._kept[0].parts() | {"conditions": self._kept[1], "true": self._kept[2]}
+        parts = self._kept[0].parts() | {"conditions": self._kept[1], "right": self._kept[2]}
         return {f"{PREFIX}{name}": part for name, part in parts.items()}
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
@@ -76,8 +84,8 @@ class ConditionReplay:
         parts = {name.removeprefix(PREFIX): part for name, part in tensors.items() if name.startswith(PREFIX)}
         self._kept = None
         if parts:
-            conditions, true = parts.pop("conditions"), parts.pop("true")
-            self._kept = Observation.of(parts), conditions, true
+            conditions, right = parts.pop("conditions"), parts.pop("right")
+            self._kept = Observation.of(parts), conditions, right
 
 
 def equal_only(words: np.ndarray) -> np.ndarray:

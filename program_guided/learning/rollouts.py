@@ -1,4 +1,4 @@
-"""Rollouts: the learner's own steps, their advantages, and the labels that conditions give away.
+"""Rollouts: the learner's own steps, their advantages, and the labels that answers give away.
 
     rollout = learner.collect()
 
@@ -7,7 +7,8 @@ and the step is left out. So the value of the state after a step is always known
 from it, a terminated one is not.
 
 Conditions teach more than the reward: an episode that ends at a condition was answered wrongly, so the other answer was
-right; one that goes on was answered right. The interpreter shows that without being asked.
+right; one that goes on was answered right. So do the values of operations, of which a wrong one leaves all others. The
+interpreter shows that without being asked.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from program_guided.learning.execution import infer
 from program_guided.learning.observation import Observation
@@ -28,7 +30,7 @@ from program_guided.learning.settings import RewardSettings
 from program_guided.learning.world_learner import WorldLearner
 from program_guided.learning.worlds import Outcome, pointed_rows, routines_left
 
-__all__ = ["RewardLearner", "Rollout", "advantages", "entropy"]
+__all__ = ["RewardLearner", "Rollout", "advantages", "entropy", "right_answers"]
 
 AnyRewardSettings = TypeVar("AnyRewardSettings", bound=RewardSettings)
 
@@ -48,8 +50,8 @@ class Rollout:
     values: Tensor
     advantages: Tensor
     returns: Tensor
-    answers: Tensor
-    """The right answer at a condition, as an action; -1 elsewhere."""
+    right: Tensor
+    """(steps, actions) the answers of which one must be right; none at a behaviour, or where nothing is known."""
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -142,7 +144,7 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
             "rewards": torch.from_numpy(rewarded).float(),
             "terminated": torch.from_numpy(over & (outcome != Outcome.TIMEOUT)),
             "ended": torch.from_numpy(over | ~running),
-            "answers": _answers(observation.mask.cpu(), actions, torch.from_numpy(outcome), worlds.answers),
+            "right": right_answers(observation.mask.cpu(), actions, torch.from_numpy(outcome), worlds.first_answer),
             "running": torch.from_numpy(running),
         }
 
@@ -192,15 +194,13 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
         self._recent = tensors["recent"].numpy()
 
 
-def _answers(mask: Tensor, actions: Tensor, outcome: Tensor, answers: tuple[int, int] | None) -> Tensor:
-    """The right answers at conditions, known from what came of the given ones; -1 where they are not known."""
-    if answers is None:
-        return torch.full_like(actions, -1)
-    true, false = answers
-    known = mask[:, true] & mask[:, false] & (outcome != Outcome.TIMEOUT)
-    other = true + false - actions
-    right = torch.where((outcome == Outcome.RUNNING) | (outcome == Outcome.FINISHED), actions, other)
-    return torch.where(known, right, -1)
+def right_answers(mask: Tensor, actions: Tensor, outcome: Tensor, first_answer: int) -> Tensor:
+    """(steps, actions) the answers of which one must be right, as what came of the given one shows: itself, or any
+    other; none at a behaviour, or where the episode was truncated."""
+    known = ~mask[:, :first_answer].any(dim=1) & (outcome != Outcome.TIMEOUT)
+    given = one_hot(actions, mask.shape[1]).bool()
+    passed = (outcome == Outcome.RUNNING) | (outcome == Outcome.FINISHED)
+    return torch.where(passed[:, None], given, mask & ~given) & known[:, None]
 
 
 def _rollout(
@@ -210,12 +210,12 @@ def _rollout(
     record = {name: torch.stack([each[name] for each in records]) for name in records[0]}
     values = torch.cat([record["values"].detach(), last[None]])
     ends = (record["terminated"], record["ended"])
-    kept = ("rows", "left", "actions", "log_probabilities", "entropy", "values", "answers")
+    kept = ("rows", "left", "actions", "log_probabilities", "entropy", "values", "right")
     gained = advantages(record["rewards"], values, *ends, settings.gamma, settings.gae_lambda)
     every = Rollout(
         Observation.together(seen),
         advantages=gained.flatten(),
         returns=(gained + values[:-1]).flatten(),
-        **{name: record[name].flatten() for name in kept},
+        **{name: record[name].flatten(0, 1) for name in kept},
     )
     return every, record["running"].flatten().nonzero()[:, 0]

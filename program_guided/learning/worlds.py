@@ -1,6 +1,6 @@
 """The protocol of many worlds that run programs: what learning in a world and evaluation stand on. No torch here.
 
-A native world (Minecraft's compiled kernels) keeps it directly; `tasks/python_worlds.py` keeps it for worlds written in
+A native world, of compiled kernels, keeps it directly; `tasks/python_worlds.py` keeps it for worlds written in
 Python. World i of a batch depends on the seed and on i, never on the number of worlds.
 """
 
@@ -101,7 +101,7 @@ class Conditions(Protocol):
 
     @property
     def number(self) -> NDArray[np.int64]:
-        """(rows,) of each row of the programs the number of its condition, -1 of what is none that can be replayed"""
+        """(rows,) of each row of the programs the number of its condition, -1 of what is none or takes results"""
 
     @property
     def implied(self) -> NDArray[np.int8]:
@@ -142,6 +142,10 @@ class Worlds(Observable, Protocol):
     @property
     def answers(self) -> tuple[int, int] | None:
         """The actions that answer a condition: (true, false); None if there are no conditions."""
+
+    @property
+    def first_answer(self) -> int:
+        """Actions from this number on are answers: to a condition, or the value of an operation."""
 
     @property
     def programs(self) -> ProgramRows: ...

@@ -16,6 +16,9 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from program_guided.errors import DataError
 from program_guided.files import check_writable
 from program_guided.language.printer import count_tokens, print_program
@@ -37,6 +40,8 @@ __all__ = [
     "training_of",
 ]
 
+ORACLE = "oracle"
+"""The agent that gives the oracle's results."""
 KEPT = (
     "command",
     "commit",
@@ -129,33 +134,76 @@ class EvaluateStatic:
         from program_guided.learning.evaluation import measure
         from program_guided.tasks.executor import load_executor
 
+        if name == ORACLE:
+            return _oracle_figures(task, split), {}
         executor = load_executor(name, task)
         source = executor.task.source(split)
         progress.update(bar, total=len(source))
         names = [each.name for each in task.domain.operations]
         found = measure(executor.model, source, names, progress=lambda done: progress.update(bar, completed=done))
-        return found.as_dict(), training_of(executor.checkpoint, executor.model)
+        unseen = _unseen(task, split)
+        on_unseen = measure(executor.model, source, names, unseen).accuracy if len(unseen) else None
+        figures = {**found.as_dict(), "unseen_programs": on_unseen, "unseen_examples": len(unseen)}
+        return figures, training_of(executor.checkpoint, executor.model)
 
     def _print(self, figures: Mapping[str, Any]) -> None:
         rows = [
-            [Path(name).name, split, f"{found['accuracy']:.1f}", str(found["examples"]), _weakest(found["routines"])]
+            [
+                Path(name).name,
+                split,
+                f"{found['accuracy']:.1f}",
+                _percent(found["unseen_programs"]),
+                str(found["examples"]),
+                _weakest(found["routines"]),
+            ]
             for name, agent in figures["agents"].items()
             for split, found in agent["splits"].items()
         ]
         for mean in figures["means"]:
             title = f"{mean['model']}, {len(mean['seeds'])} seeds"
-            rows.append([title, mean["split"], f"{mean['accuracy']:.2f} ± {mean['standard_error']:.2f}", "", ""])
-        print_table("last results right", ("agent", "split", "%", "examples", "weakest operation"), rows)
+            rows.append([title, mean["split"], f"{mean['accuracy']:.2f} ± {mean['standard_error']:.2f}", "", "", ""])
+        headings = ("agent", "split", "%", "of programs not in train, %", "examples", "weakest operation")
+        print_table("last results right", headings, rows)
         if self.breakdown:
             for name, agent in figures["agents"].items():
-                for split, found in agent["splits"].items():
+                for split, found in agent["splits"].items() if name != ORACLE else ():
                     answers = found["answers"]
                     shown = [
-                        [each, f"{right:.1f}", f"{answers[each]:.1f}" if each in answers else ""]
+                        [each, str(found["counts"][each]), f"{right:.1f}", _percent(answers.get(each))]
                         for each, right in found["routines"].items()
                     ]
                     title = f"\n{Path(name).name} on {split}: results right, %"
-                    print_table(title, ("operation", "all", "as the answer"), shown)
+                    print_table(title, ("operation", "results", "right", "as the answer"), shown)
+
+
+def _oracle_figures(task: Task, split: str) -> dict[str, Any]:
+    """How many of the answers that the examples give are the oracle's; those that give none are."""
+    from program_guided.tasks.executor import StaticOracle
+    from program_guided.tasks.static import compiled_examples
+
+    oracle, texts = StaticOracle(task), compiled_examples(task, split)
+    right = Counter[bool]()
+    for table, program, own, answer in zip(texts.tables, texts.programs, texts.own, texts.answers, strict=True):
+        execution = oracle.run(program, texts.specifications[own])
+        if answer is not None or execution.right is not None:
+            kind = task.results[task.domain.operation(table.calls[-1].operation).output]
+            right[answer is None or kind.show(answer) == execution.truth] += 1
+    examples = right.total()
+    accuracy = 100 * right[True] / max(1, examples)
+    return {"accuracy": accuracy, "examples": examples, "routines": {}, "unseen_programs": None}
+
+
+def _unseen(task: Task, split: str) -> NDArray[np.int64]:
+    """Examples of a split whose programs train does not have."""
+    from program_guided.tasks.static import compiled_examples
+
+    trained = {print_program(each, task.domain) for each in compiled_examples(task, "train").programs}
+    programs = compiled_examples(task, split).programs
+    return np.array([at for at, each in enumerate(programs) if print_program(each, task.domain) not in trained], int)
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
 
 
 def _weakest(routines: Mapping[str, float]) -> str:
@@ -176,11 +224,11 @@ class RunStatic:
 
     def run(self, task: Task, path: Path, program: Program, agent: str) -> int:
         """1 if the answer is known to be wrong."""
-        from program_guided.tasks.executor import load_executor
+        from program_guided.tasks.executor import StaticOracle, load_executor
         from program_guided.tasks.static import compiled_examples
 
         _check_splits(task, [self.split])
-        executor = load_executor(agent, task)
+        executor = StaticOracle(task) if agent == ORACLE else load_executor(agent, task)
         texts = compiled_examples(task, self.split)
         if not 0 <= self.example < len(texts.own):
             raise DataError(f"example {self.example}: {self.split} has {len(texts.own)}, from 0")

@@ -46,12 +46,14 @@ __all__ = [
     "Finding",
     "ProgramList",
     "StaticExecutor",
+    "StaticOracle",
     "TrainedExecutor",
     "WorldExecutor",
     "WorldRun",
     "check_words",
     "load_executor",
     "paired",
+    "shown",
     "task_of",
     "trained_task",
 ]
@@ -210,9 +212,34 @@ class StaticExecutor:
         return Execution(tuple(findings), result, expected, right)
 
     def _shown(self, table: RoutineTable, row: int, value: Any) -> str:
-        """A result of the oracle as a person reads it."""
-        output = self.task.domain.operations[table.operation[row]].output
-        return "not known" if value is None else self.task.results[output].show(value)
+        return shown(self.task, table, row, value)
+
+
+class StaticOracle:
+    """The oracle of a `Task` in the place of a trained executor."""
+
+    checkpoint = None
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    def run(self, program: str | Program, specification: Any) -> Execution:
+        """The oracle's results."""
+        task = self.task
+        table = task.compile(program)
+        truths = task.execute(table, specification)
+        names, findings = [call.result for call in table.calls], list[Finding]()
+        for row in path_of(table, truths.__getitem__):
+            found = shown(task, table, row, truths[row])
+            right = None if truths[row] is None else True
+            findings.append(Finding(print_call(table.calls[row], task.domain, names), found, 1.0, found, right))
+        return Execution(tuple(findings), truths[row], findings[-1].truth, findings[-1].right)
+
+
+def shown(task: Task, table: RoutineTable, row: int, value: Any) -> str:
+    """A result of the oracle as a person reads it."""
+    output = task.domain.operations[table.operation[row]].output
+    return "not known" if value is None else task.results[output].show(value)
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class PythonWorlds:
         self.time_limit = task.limit
         self._slots = _answer_slots(task)
         """By result type, the first action that gives a value of it, and its values."""
-        self._actions = len(task.actions)
+        self._actions = self.first_answer = len(task.actions)
         self.action_count = self._actions + sum(len(values) for _, values in self._slots.values())
         true = self._slots[BOOLEAN][0] if BOOLEAN in self._slots else None
         self.answers = None if true is None else (true, true + 1)

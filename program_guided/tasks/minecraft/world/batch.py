@@ -220,7 +220,7 @@ class Batch:
         self.tables: tuple[RoutineTable, ...] = tuple(_table(entry, max_routines) for entry in self.entries)
         self.count, self.variants, self.sides, self.time_limit = count, variants, sides, time_limit
         self.max_routines = max_routines
-        self.answers = (int(Action.TRUE), int(Action.FALSE))
+        self.answers, self.first_answer = (int(Action.TRUE), int(Action.FALSE)), int(Action.TRUE)
         self.programs = program_set(self.tables)
         self.worlds = Worlds.empty(count, high)
         self.view = View(
