@@ -5,7 +5,11 @@ BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test check format docs bench mutants lowest clean
+# Kills of every long command and damaged files in `make soak`.
+KILLS ?= 30
+DAMAGED ?= 100000
+
+.PHONY: help demo test check format docs bench mutants soak lowest clean
 
 help:
 	@echo "make demo    see it work: learned executors execute programs in a world and on pictures, and are measured"
@@ -15,6 +19,7 @@ help:
 	@echo "make bench   measure speed beside peers"
 	@echo "make lowest  try every command with the lowest versions of all libraries"
 	@echo "make mutants break the code in many places and see that the tests notice"
+	@echo "make soak    kill long commands, damage files, try terminals of all widths (hours; KILLS=3 DAMAGED=1000: minutes)"
 
 $(VENV)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -77,6 +82,11 @@ bench: $(VENV)/user
 
 mutants: $(VENV)/developer
 	$(BIN)/python tools/mutants.py
+
+soak: $(VENV)/developer
+	OMP_NUM_THREADS=1 $(BIN)/python tools/soak/terminal.py
+	OMP_NUM_THREADS=1 $(BIN)/python tools/soak/kills.py --count $(KILLS)
+	OMP_NUM_THREADS=1 $(BIN)/python tools/soak/damage.py --count $(DAMAGED)
 
 # Lower bounds of pyproject.toml: lowest.txt is to them what constraints.txt is to what is tested every day.
 $(LOWEST)/installed: pyproject.toml lowest.txt

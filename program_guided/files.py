@@ -28,6 +28,7 @@ __all__ = [
     "make_folder_of",
     "read_arrays",
     "read_json",
+    "record_checksum",
     "refuse_constant",
     "renamed",
     "sweep",
@@ -142,6 +143,13 @@ def read_json(path: Path) -> Any:
         raise DataError(f"{path}: cannot be read ({error.strerror}); is the path right?") from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: is cut off or damaged ({error})") from None
+
+
+def record_checksum(record: Mapping[str, Any]) -> str:
+    """The checksum of a JSON object, however it is laid out in a file."""
+    import hashlib
+
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode("ascii")).hexdigest()
 
 
 def refuse_constant(name: str) -> Any:

@@ -78,7 +78,7 @@ def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str
 def provenance() -> dict[str, Any]:
     """The command, the code and the machine that figures were made with."""
     return {
-        "command": " ".join(["proto", *map(_shown, sys.argv[1:])]),
+        "command": " ".join([_program(), *map(_shown, sys.argv[1:])]),
         "version": VERSION,
         "commit": _commit(),
         "machine": {
@@ -88,6 +88,17 @@ def provenance() -> dict[str, Any]:
             "python": platform.python_version(),
         },
     }
+
+
+def _program() -> str:
+    """The program that is run: this one, or a script of a clone."""
+    script = Path(sys.argv[0])
+    is_script = script.suffix == ".py" and script.name != "__main__.py"
+    return (
+        f"python {Path(*script.parts[script.parts.index('tools') :])}"
+        if is_script and "tools" in script.parts
+        else "proto"
+    )
 
 
 def _shown(argument: str) -> str:

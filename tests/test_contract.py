@@ -443,6 +443,7 @@ def test_a_checkpoint_never_runs_code_that_was_not_named(tmp_path, monkeypatch, 
     assert "--task trap.py" in error
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     config["task"]["given"] = "trap:Lists"
+    del config["sha256"]
     (tmp_path / "run" / "config.json").write_text(json.dumps(config))
     with pytest.raises(DataError, match="name the task yourself"):
         program_guided.load("run")

@@ -336,8 +336,13 @@ def cut(path):
 
 
 def change(path, **changes):
-    config = json.loads(path.read_text())
+    config = {name: value for name, value in json.loads(path.read_text()).items() if name != "sha256"}
     path.write_text(json.dumps(config | changes))
+
+
+def edit(path):
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps(config | {"training": {"seed": 17}}))
 
 
 def rename_a_tensor(path):
@@ -381,6 +386,7 @@ DAMAGES = {
     "a width of 0": (lambda folder: change_model(folder, hidden=0), "hidden 0: it is from 1 to"),
     "parts of another model": (lambda folder: change_model(folder, positions=False), "is damaged, or not a checkpoint"),
     "a reader of something else": (lambda folder: change(folder / "config.json", reader={"values": 3}), "do not fit"),
+    "an edited configuration": (lambda folder: edit(folder / "config.json"), "its checksum is wrong"),
     "a number for a training": (lambda folder: change(folder / "config.json", training=3), "is damaged"),
     "truncated configuration": (lambda folder: cut(folder / "config.json"), "is damaged"),
     "no configuration": (lambda folder: (folder / "config.json").unlink(), "has no config.json"),

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ import tyro
 from program_guided.cli.parsing import asks_for_help, parse, part_of, select
 from program_guided.cli.tasks import named_task
 from program_guided.errors import DataError, UsageError
-from program_guided.files import read_json, write_atomically
+from program_guided.files import read_json
 from program_guided.learning.settings import Algorithm, Target
 from program_guided.output import Flag, OptionalPath, provenance
 from program_guided.registry import MODELS, model_config
@@ -28,8 +27,6 @@ DESCRIPTION = """Train a model on a task.
 Options that belong to a task, a target, an algorithm or a model are shown with these:
 proto train TASK --target reward --help"""
 RESUMABLE = "the state is saved in {}: go on with the same command and --resume"
-OPTIONS = "options.json"
-"""The file of a run that holds all its options."""
 NOT_RECORDED = ("config", "out", "resume")
 FLAGS = ("wandb",)
 """Options that are on or left out; other switches have a form with --no- too."""
@@ -113,6 +110,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def read_options(path: Path) -> dict[str, Any]:
     """The options that a run has recorded, by name."""
+    from program_guided.learning.trainer import OPTIONS
+
     file = path / OPTIONS if path.is_dir() else path
     found = read_json(file)
     kinds = (str, int, float, bool, list, type(None))
@@ -173,13 +172,12 @@ def _train(options: Any) -> int:
         resume=run.resume,
         wandb=run.wandb,
         about=provenance(),
+        options=_record(options),
     )
     job.check()
     first = os.environ.get("RANK", "0") == "0"
     if first:
         print(f"training in {folder}; watch it with: tensorboard --logdir {folder}", flush=True)
-        if not run.resume:
-            write_atomically(folder / OPTIONS, (json.dumps(_record(options), indent=2, default=str) + "\n").encode())
     try:
         with ProgressBar() as bar:
             train(job, bar)

@@ -25,7 +25,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from program_guided.errors import DataError
-from program_guided.files import write_atomically
+from program_guided.files import record_checksum, write_atomically
 from program_guided.models.model import Model, Sizes
 from program_guided.models.readers.config import ReaderConfig
 from program_guided.registry import SHIPPED, build_model, model_config
@@ -45,12 +45,18 @@ __all__ = [
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 CHECKSUM = "sha256"
-"""Key of the checksum of all values, in the metadata of a file; weights from elsewhere may lack it."""
+"""Key of the checksum of a file's values, in its metadata; what was made elsewhere or by hand may lack it."""
+HEADER = "header sha256"
+"""Key of the checksum of a file's other metadata, and of the types and shapes of its tensors."""
+PLAIN = {"format": "pt"}
+"""Metadata that says nothing, as weights have it."""
 OF_NO_USE = "the file is of no use: take another, or train again"
 FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 """Types of weights that are read; they are computed with in float32."""
 MAX_NUMBER = 65536
 """Upper bound of the numbers of a configuration."""
+KEYS = {"format", "program_guided", "task", "model", "sizes", "reader", "training"}
+"""Keys of a configuration, beside that of its checksum."""
 FORMAT = 2
 """Raised when the meaning of the weights changes."""
 
@@ -115,8 +121,14 @@ def save_checkpoint(
         "reader": reader.as_dict(),
         "training": dict(training or {}),
     }
-    write_tensors(Path(folder) / WEIGHTS, model.state_dict(), {"format": "pt"})
-    write_atomically(Path(folder) / CONFIG, (json.dumps(config, indent=2) + "\n").encode("utf-8"))
+    write_tensors(Path(folder) / WEIGHTS, model.state_dict(), PLAIN)
+    write_config(Path(folder) / CONFIG, config)
+
+
+def write_config(path: Path, config: Mapping[str, Any]) -> None:
+    """Write a `config.json` with its checksum."""
+    signed = {**config, CHECKSUM: record_checksum(config)}
+    write_atomically(path, (json.dumps(signed, indent=2) + "\n").encode("utf-8"))
 
 
 def find(name: Path | str) -> Path:
@@ -145,7 +157,7 @@ def read_checkpoint(name: Path | str) -> Checkpoint:
         task = Origin(*names, dict(about["answers"]), dict(about["options"]))
         config = _config(str(model["name"]), model["config"])
         sizes, reader = Sizes.read(record["sizes"]), dict(record["reader"])
-        training = dict(record.get("training", {}))
+        training = dict(record["training"])
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise DataError(f"{path}: is damaged, or not a checkpoint of this version of program_guided") from None
     return Checkpoint(folder, task, str(model["name"]), config, sizes, reader, training)
@@ -154,13 +166,16 @@ def read_checkpoint(name: Path | str) -> Checkpoint:
 def _read(path: Path) -> dict[str, Any]:
     try:
         record = json.loads(path.read_text("utf-8"))
-        version = record["format"]
+        version, checksum = record["format"], record.pop(CHECKSUM, None)
+        unknown = record.keys() - KEYS
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DataError(f"{path}: is damaged, or not a checkpoint of program_guided") from None
     if version != FORMAT:
         raise DataError(f"{path}: a checkpoint of format {version!r}, this version reads {FORMAT}; train it again")
+    if unknown or checksum not in (None, record_checksum(record)):
+        raise DataError(f"{path}: is damaged: its checksum is wrong (if you have edited it, remove {CHECKSUM!r})")
     return record
 
 
@@ -233,7 +248,8 @@ def _check_fit(model: Model, tensors: Mapping[str, Tensor], path: Path) -> None:
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     """One safetensors file, whole or not at all, that knows its checksum."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    content = save(tensors, {**metadata, CHECKSUM: _checksum(tensors)})
+    sums = {CHECKSUM: _checksum(tensors), HEADER: _header_checksum(tensors, metadata)}
+    content = save(tensors, {**metadata, **sums})
     write_atomically(path, _in_order(content))
 
 
@@ -253,6 +269,11 @@ def _checksum(tensors: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
+def _header_checksum(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
+    shapes = {name: [str(tensor.dtype), *tensor.shape] for name, tensor in tensors.items()}
+    return record_checksum({"metadata": dict(metadata), "tensors": shapes})
+
+
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors and the metadata of a file; not a number is never right."""
     try:
@@ -263,7 +284,9 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise DataError(f"{path}: does not exist") from None
     except (SafetensorError, OSError) as error:
         raise DataError(f"{path}: is damaged or not a safetensors file ({error}); {OF_NO_USE}") from None
-    if metadata.get(CHECKSUM, "") not in ("", _checksum(tensors)):
+    checksum, header = metadata.pop(CHECKSUM, None), metadata.pop(HEADER, None)
+    unsigned = header is None and metadata in ({}, PLAIN)
+    if checksum not in (None, _checksum(tensors)) or not (unsigned or header == _header_checksum(tensors, metadata)):
         raise DataError(f"{path}: is damaged, its checksum is not that of its values; {OF_NO_USE}")
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):

@@ -49,9 +49,9 @@ from program_guided.models.model import Model, Sizes
 from program_guided.models.readers.config import ReaderConfig
 from program_guided.registry import build_model
 
-__all__ = ["STATE", "Job", "Moment", "Trainable", "Validation", "launch", "train"]
+__all__ = ["OPTIONS", "STATE", "Job", "Moment", "Trainable", "Validation", "launch", "train"]
 
-STATE, LOG = "training.safetensors", "log.jsonl"
+STATE, LOG, OPTIONS = "training.safetensors", "log.jsonl", "options.json"
 INTERRUPTED = "interrupted"
 
 for talker in ("distributed", "rank_zero"):  # no banner of the processes
@@ -122,6 +122,8 @@ class Job:
     """Log to Weights & Biases too."""
     about: Mapping[str, Any] | None = None
     """Provenance of the run: command, commit, machine."""
+    options: Mapping[str, Any] | None = None
+    """All options by name, to be kept beside the run."""
 
     def build(self) -> Model:
         """The untrained model."""
@@ -180,6 +182,9 @@ def train(job: Job, watch: Callable[[Moment], None] = lambda moment: None) -> No
     with held(job.folder) if first else nullcontext():
         if first:
             sweep(job.folder)
+            if job.options is not None and not job.resume:
+                text = json.dumps(dict(job.options), indent=2, default=str) + "\n"
+                write_atomically(job.folder / OPTIONS, text.encode())
         with nullcontext() if alone else _Interrupts(pass_on=True):
             problem = launch(partial(_work, job=job, watch=watch if alone else None), job.processes, job.accelerator)
     if problem == INTERRUPTED:

@@ -177,7 +177,7 @@ class EvaluateStatic:
 
 
 def _oracle_figures(task: Task, split: str) -> dict[str, Any]:
-    """How many of the answers that the examples give are the oracle's; those that give none are."""
+    """Share of the answers given by examples that are the oracle's; where an example gives none, its answer is."""
     from program_guided.tasks.executor import StaticOracle
     from program_guided.tasks.static import compiled_examples
 

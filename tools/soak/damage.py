@@ -4,8 +4,8 @@
     python tools/soak/damage.py --kind index --seed 0 --case 17        # one case again, with its traceback
 
 A case changes one to three files: flips bits, cuts off, deletes, exchanges, appends, repeats a piece, clears a piece,
-or puts a hostile number in the place of one. Files of a release, saved figures and `config.json` have no checksums, so
-damage can go unnoticed there; they must only never raise anything but `ProgramGuidedError`. A world without its record
+or puts a hostile number in the place of one. Files of a release and saved figures have no checksums, so damage can go
+unnoticed there; they must only never raise anything but `ProgramGuidedError`. A world without its record
 `world.json` is a release too: where that is deleted, nothing else is damaged. Every kind runs in a process of its own,
 so that a crash, a hang and more than 2 GB of memory are found too.
 """
@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 
 from program_guided.errors import ProgramGuidedError
+from program_guided.output import report
 from program_guided.tasks.visual.plan import WORLD_FILE
 
 __all__ = ["KINDS", "Kind", "soak"]
@@ -258,8 +259,8 @@ def read_checkpoint(folder: Path) -> Any:
 
     found = checkpoint.read_checkpoint(folder)
     model = found.build(_lists().reader_config)
-    state, _ = checkpoint.read_tensors(folder / "training.safetensors")
-    about = (found.task, found.model, found.config, found.sizes, found.reader, found.training)
+    state, metadata = checkpoint.read_tensors(folder / "training.safetensors")
+    about = (metadata, found.task, found.model, found.config, found.sizes, found.reader, found.training)
     return about, [(name, each.numpy()) for name, each in sorted({**model.state_dict(), **state}.items())]
 
 
@@ -277,8 +278,7 @@ def read_figures(folder: Path) -> Any:
 
 
 KINDS = {
-    "checkpoint": Kind(make_checkpoint, read_checkpoint, exact=False),
-    "weights": Kind(make_checkpoint, read_checkpoint, damaged="*.safetensors"),
+    "checkpoint": Kind(make_checkpoint, read_checkpoint, weight=8),
     "index": Kind(make_index_files, read_index),
     "parts": Kind(make_parts, read_parts, damaged="index/**/*", weight=1),
     "world": Kind(make_world, read_world),
@@ -459,12 +459,16 @@ def _limited(name: str, seed: int, numbers: Sequence[int], folder: Path, shared:
             traceback.print_exception(failure.__cause__)
         print(f"{name}: {failure}", flush=True)
         return 1
+    found = {each: outcomes[each] for each in OUTCOMES} | {"peak_megabytes": round(peak / 1e6)}
+    (folder / FOUND).write_text(json.dumps({"cases": len(numbers), **found}), "ascii")
     rates = "".join(f"{outcomes[each]:>11,}" for each in OUTCOMES)
     print(f"{name:12}{len(numbers):>9,}{rates}{peak / 1e6:>8,.0f}{time.process_time() - begin:>9,.0f}", flush=True)
     return 0
 
 
 OUTCOMES = ("error", "same", "unnoticed")
+FOUND = "found.json"
+"""The figures of a kind, on their way from its process."""
 
 
 def main() -> int:
@@ -474,7 +478,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kind", choices=KINDS, nargs="+", default=list(KINDS))
     parser.add_argument("--case", type=int, help="only this case of the kinds")
+    parser.add_argument("--save", type=Path, help="write the figures to this file")
     options = parser.parse_args()
+    figures: dict[str, Any] = {"count": options.count, "seed": options.seed, "kinds": {}}
     print(f"{'':12}{'cases':>9}{''.join(f'{each:>11}' for each in OUTCOMES)}{'MB':>8}{'CPU s':>9}", flush=True)
     total, failed = sum(KINDS[name].weight for name in options.kind), False
     for name in options.kind:
@@ -486,6 +492,8 @@ def main() -> int:
             if not child:
                 os._exit(_limited(name, options.seed, numbers, Path(folder), shared))
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            if not status:
+                figures["kinds"][name] = json.loads((Path(folder) / FOUND).read_text("ascii"))
         if status:
             failed, case = True, int.from_bytes(shared[:8], "little")
             crash = f"{name}: crashed (signal {-status})\n" if status < 0 else ""
@@ -493,6 +501,8 @@ def main() -> int:
                 f"{crash}  again with: {Path(sys.argv[0])} --kind {name} --seed {options.seed} --case {case}",
                 flush=True,
             )
+    if not failed:
+        report(figures, options.save, False, lambda figures: None)
     return int(failed)
 
 

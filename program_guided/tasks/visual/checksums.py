@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from program_guided.errors import DataError
-from program_guided.files import read_json, write_atomically
+from program_guided.files import read_json, record_checksum, write_atomically
 
 __all__ = ["check_file", "described", "read_checked", "read_record", "write_record"]
 
@@ -22,7 +22,7 @@ CHECKSUM = "sha256"
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
     """Write a JSON object together with its checksum."""
-    data = {**record, CHECKSUM: _checksum(record)}
+    data = {**record, CHECKSUM: record_checksum(record)}
     write_atomically(path, (json.dumps(data, indent=1) + "\n").encode("ascii"))
 
 
@@ -31,7 +31,7 @@ def read_record(path: Path, kind: str, remedy: str) -> dict[str, Any]:
     record = read_json(path)
     if not isinstance(record, dict) or record.get("format") != kind:
         raise DataError(f"{path}: is not the header of a {kind}; {remedy}")
-    if record.pop(CHECKSUM, None) != _checksum(record):
+    if record.pop(CHECKSUM, None) != record_checksum(record):
         raise DataError(f"{path}: is damaged, or of another version (its checksum is wrong); {remedy}")
     return record
 
@@ -63,7 +63,3 @@ def read_checked(path: Path, about: Mapping[str, Any], remedy: str) -> bytes:
     if {"bytes": len(data), CHECKSUM: hashlib.sha256(data).hexdigest()} != about:
         raise DataError(f"{path}: is damaged, its checksum is not the recorded one; {remedy}")
     return data
-
-
-def _checksum(record: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode("ascii")).hexdigest()
