@@ -27,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from enum import Enum
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -152,6 +153,8 @@ def _constants(function: Any) -> list[tuple[str, object]]:
 def _constant(value: object) -> object:
     if isinstance(value, np.ndarray):
         return str(value.dtype), value.shape, value.tobytes()
+    if isinstance(value, type) and issubclass(value, Enum):
+        return value.__name__, [(each.name, each.value) for each in value]
     return value if isinstance(value, int | float | str | tuple | np.generic) else getattr(value, "__name__", "")
 
 

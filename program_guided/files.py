@@ -72,7 +72,7 @@ def held(folder: Path) -> Iterator[None]:
         try:
             file = path.open("a+")
         except OSError as error:
-            raise DataError(f"{folder}: must not be written to ({error.strerror})") from None
+            raise DataError(f"{folder}: cannot be written to ({error.strerror})") from None
         with file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -161,7 +161,7 @@ def check_writable(path: Path) -> None:
     """One clear error if a file could not be written, before any work is done for it."""
     make_folder_of(path)
     if path.is_dir() or not os.access(path.parent, os.W_OK):
-        reason = "it is a folder" if path.is_dir() else f"{path.parent} must not be written to"
+        reason = "it is a folder" if path.is_dir() else f"{path.parent} cannot be written to"
         raise DataError(f"{path}: cannot be written: {reason}")
 
 

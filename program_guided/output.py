@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -78,7 +79,7 @@ def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str
 def provenance() -> dict[str, Any]:
     """The command, the code and the machine that figures were made with."""
     return {
-        "command": " ".join([_program(), *map(_shown, sys.argv[1:])]),
+        "command": f"{_program()} {shlex.join(map(_shown, sys.argv[1:]))}".strip(),
         "version": VERSION,
         "commit": _commit(),
         "machine": {
@@ -152,6 +153,8 @@ def counted(number: int, thing: str) -> str:
 
 def _commit() -> str | None:
     """The commit of the package's own files, marked if they have been changed since."""
+    if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:  # installed inside of another repository
+        return None
     commit = _git("rev-parse", "--short=12", "HEAD")
     changed = _git("status", "--porcelain", "--", ".")
     return f"{commit}-changed" if commit and changed else commit

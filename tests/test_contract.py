@@ -141,8 +141,8 @@ def test_what_the_oracle_does_not_know_is_not_supervised():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"bad": "def bad(self, scene): ..."}, "says not what it returns"),
-        ({"encode": "def encode(self, scene) -> bool: ..."}, "every task has a 'encode' of its own"),
+        ({"bad": "def bad(self, scene): ..."}, "has no return annotation"),
+        ({"encode": "def encode(self, scene) -> bool: ..."}, "'encode' is a method of"),
         ({"bad": "def bad(self, scene, thing) -> bool: ..."}, "has no type"),
         ({"bad": "def bad(self, scene, thing: int) -> bool: ..."}, "is no result type"),
         ({"bad": "def bad(self, scene, thing: float) -> bool: ..."}, "is no result type"),
@@ -613,6 +613,19 @@ def test_two_processes_share_the_training_of_a_task_of_ones_own(tmp_path, monkey
     )
     assert code == 0, error
     assert json.loads((tmp_path / "run" / "config.json").read_text())["training"]["processes"] == 2
+
+
+def test_a_process_that_fails_ends_the_others(tmp_path, monkeypatch, capsys):
+    """A wrong label among the held-out examples, which the first process alone evaluates."""
+    monkeypatch.chdir(tmp_path)
+    wrong = 'yield program(source), numbers, 99 if split == "train" and _ == 3 and number > 990 else None'
+    text = LISTS.read_text().replace("for _ in range({", "for number in range({")
+    (tmp_path / "wrong.py").write_text(text.replace("yield program(source), numbers", wrong))
+    code, _, error = proto(
+        "train", "wrong.py", *QUICK, "--processes", "2", "--out", "run", monkeypatch=monkeypatch, capsys=capsys
+    )
+    assert code == 1
+    assert re.fullmatch(r"error: lists, train, example \d+: \w+: 99 is not .*\n", error)
 
 
 def test_an_error_in_a_task_s_own_code_is_one_line_with_its_place(tmp_path, monkeypatch, capsys):

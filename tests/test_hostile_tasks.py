@@ -13,6 +13,8 @@ from program_guided import Objects, Range, Task, WorldTask, behaviour, condition
 from program_guided.cli.main import main
 from program_guided.errors import DataError, ProgramError
 from program_guided.language.domain import Choice, Domain, Number, Operation
+from program_guided.language.parser import parse
+from program_guided.language.syntax import Program
 from program_guided.learning.agents import RandomAgent
 from program_guided.learning.checkpoint import read_checkpoint, save_checkpoint
 from program_guided.learning.ppo import PPO
@@ -21,7 +23,10 @@ from program_guided.learning.trainer import Job, train
 from program_guided.learning.worlds import Outcome, pointed_rows
 from program_guided.models.config import VALUE, PlusConfig
 from program_guided.registry import build_model
+from program_guided.tasks.commands import world_agent
 from program_guided.tasks.executor import StaticExecutor, load_executor
+from program_guided.tasks.python_worlds import feasible
+from program_guided.tasks.world_task import Entry, Failed
 
 TINY = {"word_width": 8, "hidden": 16, "heads": 2, "blocks": 1}
 Color = Literal["red", "blue"]
@@ -343,7 +348,7 @@ def test_a_program_that_cannot_be_finished_is_named_before_training():
 
 
 def test_a_hidden_method_is_one_clear_error():
-    with pytest.raises(DataError, match="Mine.check: every task has a 'check' of its own"):
+    with pytest.raises(DataError, match="Mine.check: 'check' is a method of"):
 
         class Mine(Shelves):
             def check(self, scene):
@@ -434,9 +439,186 @@ def test_a_condition_in_a_world_must_be_known():
             return None
 
     task = Silent()
-    from program_guided.tasks.world_task import Entry
-
     worlds = task.worlds([Entry(task.parse("if odd():\n  reach(1)"), 0)], 1)
     worlds.place(0, 0)
     with pytest.raises(DataError, match="silent.odd: gives None"):
         worlds.step(np.array([worlds.answers[0]]))
+
+
+def test_a_world_s_results_are_of_their_type():
+    """A condition may give anything true or false; a value that is out of its range is one clear error."""
+
+    class Careless(Plain):
+        name, seen = "careless", 7
+
+        @condition
+        def far(self, world) -> bool:
+            return [world["at"]]
+
+        @operation
+        def place(self, world) -> Annotated[int, Range(0, 3)]:
+            return self.seen
+
+    task = Careless()
+    worlds = task.worlds([Entry(task.parse("if far():\n  reach(1)"), 0)], 1)
+    worlds.place(0, 0)
+    worlds.step(np.array([worlds.answers[0]]))
+    assert worlds.outcome[0] == Outcome.RUNNING, "a list that is not empty is true"
+    worlds = task.worlds([Entry(task.parse("n = place()\nreach(1)"), 0)], 1)
+    worlds.place(0, 0)
+    with pytest.raises(DataError, match="careless.place: 7 is not .*; expected one of 0, 1, 2, 3"):
+        worlds.step(np.array([worlds.first_answer]))
+
+
+def test_an_action_that_fails_a_program_makes_a_world_infeasible():
+    class Brittle(Plain):
+        name = "brittle"
+
+        def act(self, world, action):
+            raise Failed
+
+        def best(self, world, routine, place):
+            return "left"
+
+    task = Brittle()
+    assert not feasible(task, task.compile("reach(1)"), 0)
+
+
+def test_a_task_derived_from_a_loaded_one_is_another_task(tmp_path):
+    (tmp_path / "whole.py").write_text(
+        "from program_guided import Task, operation, readers\n\n\nclass Whole(Task):\n    name = 'whole'\n"
+        "    reader = readers.Sequence(values=3)\n    def encode(self, s): return {'items': s}\n"
+        "    def examples(self, split): yield 'odd()', [1]\n    @operation\n    def odd(self, s) -> bool: return True\n"
+    )
+    whole = registry.load_task(str(tmp_path / "whole.py"))
+
+    class Mine(whole):
+        name = "mine"
+
+    assert Mine().given == ""
+    assert whole().given == str(tmp_path / "whole.py")
+    assert Mine().origin().given == "mine"
+
+
+@pytest.mark.parametrize("model", ["plus", "paper"])
+@pytest.mark.parametrize("sizes", [{"word_width": 9, "heads": 8}, {"word_width": 5, "heads": 4}])
+def test_sizes_that_do_not_fit_together_are_one_clear_error(model, sizes):
+    task = Shelves()
+    config = registry.model_config(model)(**sizes)
+    with pytest.raises(DataError, match=r"word-width \d, heads \d: the width d = "):
+        build_model(model, config, task.sizes(), task.reader_config)
+    odd = registry.model_config(model)(heads=3, hidden=24)
+    assert build_model(model, odd, task.sizes(), task.reader_config).width % 6 == 0
+
+
+def test_hidden_is_a_multiple_of_heads_for_objects():
+    task = Shelves()
+    with pytest.raises(DataError, match="hidden 12, heads 8: a reader of objects needs"):
+        build_model("plus", PlusConfig(hidden=12, heads=8), task.sizes(), task.reader_config)
+
+
+def test_the_oracle_s_errors_do_not_stop_an_executor(tmp_path):
+    task = Fragile()
+    checkpoint_of(task, tmp_path)
+    execution = load_executor(tmp_path, task).run("largest()", [])
+    assert execution.truth == "not known"
+    assert execution.right is None
+
+
+class Fragile(Task):
+    name = "fragile"
+    reader = readers.Sequence(values=4)
+
+    def encode(self, numbers):
+        return {"items": numbers}
+
+    def examples(self, split):
+        for number in range(20):
+            yield "largest()", [number % 4], 3 if number == 13 and self.wrong else None
+
+    wrong = False
+
+    @operation
+    def largest(self, numbers) -> Annotated[int, Range(0, 3)]:
+        return max(numbers)
+
+
+def test_a_wrong_label_is_an_error_that_names_its_example():
+    class Wrong(Fragile):
+        name = "wrong"
+
+        def examples(self, split):
+            for number in range(20):
+                yield "largest()", [number % 4], 9 if number == 13 else None
+
+    with pytest.raises(DataError, match="wrong, train, example 13: largest: 9 is not"):
+        Wrong().source("train").batch(np.arange(20))
+
+
+def test_a_while_in_a_tree_of_a_static_task_is_refused():
+    task = Shelves()
+    body = parse("while any_red():\n  n = count(red)", replace(task.domain, sequential=True)).body
+    with pytest.raises(DataError, match="'while' would never end"):
+        task.compile(Program(body))
+
+
+def test_a_map_has_no_parts_to_point_at():
+    class Pointing(Task):
+        name = "pointing"
+        reader = readers.Grid(kinds=2, side=3)
+
+        def encode(self, scene):
+            return {"map": scene, "agent": (0, 0)}
+
+        def examples(self, split):
+            for _ in range(9):
+                yield "all()", [[1, 1], [1, 2]]
+
+        @operation
+        def all(self, scene) -> Objects:
+            return [0]
+
+    with pytest.raises(DataError, match="Objects are sets of parts, which a map does not have"):
+        Pointing(held_out=2).check("dense")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "problem"),
+    [
+        ({"map": [[1, 1.5], [1, 1]], "agent": (0, 0), "inventory": [0]}, "map: expected integers"),
+        ({"map": [[1, 1], [1, 1]], "agent": (0, 0.5), "inventory": [0]}, "agent: expected integers"),
+        ({"map": [[1, 1], [1, 1]], "agent": (0, 0), "inventory": [-1]}, "inventory: .*counts are 0 or more"),
+    ],
+)
+def test_arrays_of_a_map_are_whole_numbers(arrays, problem):
+    with pytest.raises(DataError, match=problem):
+        readers.Grid(kinds=2, side=3, items=1).collate([arrays])
+    with pytest.raises(DataError, match="side 65; it must be from 1 to 64"):
+        readers.Grid(kinds=2, side=65)
+
+
+def test_minibatches_that_are_empty_are_not_a_divergence():
+    task = Plain()
+    worlds = task.worlds(task.entries("train"), 4)
+    settings = PPOSettings(steps=64, num_envs=4, num_steps=8, warmup=1, window=8, minibatch_size=1)
+    model = build_model("plus", PlusConfig(**TINY), task.sizes(), task.reader_config)
+    assert np.isfinite(PPO(model, worlds, settings, 0).step())
+
+
+class Spoken(Plain):
+    """A world whose language has free text; `ready` programs come later."""
+
+    name, words = "spoken", ("one", "two")
+
+    def programs(self, split):
+        return [f"say({word})" for word in self.words for _ in range(4)]
+
+    @behaviour
+    def say(self, world, word: str):
+        return True
+
+
+def test_a_checkpoint_s_words_are_used_where_programs_have_changed_since(tmp_path, monkeypatch, capsys):
+    model = checkpoint_of(Spoken(), tmp_path / "run")
+    monkeypatch.setattr(Spoken, "words", ("zwei", "one", "two", "three"))
+    assert world_agent(Spoken(), str(tmp_path / "run"))[2].vocabulary.words == model.sizes.vocabulary

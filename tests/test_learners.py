@@ -794,12 +794,14 @@ def test_asking_changes_the_pointed_routine_s_words_and_takes_its_inputs_away():
     seen = replace(
         observation(2),
         words=torch.ones(2, 3, 2, dtype=torch.long),
+        results=torch.ones(2, 3, WIDTH),
         pointed=torch.tensor([[0], [2]]),
         parents=torch.tensor([[[1, 0]], [[1, 0]]]),
     )
     asked = seen.asking(torch.tensor([[5, 6], [7, 8]]))
     assert asked.words.tolist() == [[[5, 6], [1, 1], [1, 1]], [[1, 1], [1, 1], [7, 8]]]
     assert asked.parents.tolist() == [[[1, -1]], [[1, -1]]]
+    assert asked.results[..., 0].tolist() == [[0, 1, 1], [1, 1, 0]], "it has no result yet"
     assert seen.words.max() == 1, "the observation itself stays as it is"
 
 

@@ -383,7 +383,7 @@ DAMAGES = {
     "no words": (lambda folder: change_part(folder, "sizes", vocabulary=[]), "has changed since"),
     "words without a number": (lambda folder: change_part(folder, "sizes", words="four"), "is damaged, or not a"),
     "a number for yes or no": (lambda folder: change_model(folder, memory=2), "is damaged, or not a checkpoint"),
-    "a width of 0": (lambda folder: change_model(folder, hidden=0), "hidden 0: it is from 1 to"),
+    "a width of 0": (lambda folder: change_model(folder, hidden=0), "hidden 0: it must be from 1 to"),
     "parts of another model": (lambda folder: change_model(folder, positions=False), "is damaged, or not a checkpoint"),
     "a reader of something else": (lambda folder: change(folder / "config.json", reader={"values": 3}), "do not fit"),
     "an edited configuration": (lambda folder: edit(folder / "config.json"), "its checksum is wrong"),
@@ -440,9 +440,9 @@ def without(*prefixes):
     ("damage", "message"),
     [
         (cut, "damaged or not a safetensors file"),
-        (without("optimizer."), "a part of the state is missing or wrong"),
-        (without("0.random"), "a part of the state is missing or wrong"),
-        (without("model.heads"), "a part of the state is missing or wrong"),
+        (without("optimizer."), "is damaged"),
+        (without("0.random"), "is damaged"),
+        (without("model.heads"), "is damaged"),
     ],
     ids=["truncated", "no optimizer", "no random numbers", "half a model"],
 )

@@ -50,7 +50,7 @@ def task_of_agents(agents: Sequence[str], given: str | None) -> Any:
 
 def is_checkpoint(agent: str) -> bool:
     """Whether an agent is a folder, or a checkpoint that ships."""
-    return agent != "" and (Path(agent).is_dir() or (SHIPPED / agent).is_dir())
+    return agent not in ("", *BUILT_IN) and (Path(agent).is_dir() or (SHIPPED / agent).is_dir())
 
 
 BUILT_IN = ("oracle", "planner", "random")

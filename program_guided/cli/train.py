@@ -150,8 +150,8 @@ def _train(options: Any) -> int:
 
     chosen, run, task = options.selection, options.run, options.task
     options.model.check()
-    folder = run.out or Path("out") / f"{task.task_name}-{chosen.target}-{chosen.model}-{run.seed}"
     options.settings.check(run.processes)
+    folder = run.out or Path("out") / f"{task.task_name}-{chosen.target}-{chosen.model}-{run.seed}"
     task.check(chosen.target)
     reader = task.reader_config
     if hasattr(options, "reader"):

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from program_guided.errors import DataError
 from program_guided.language.domain import Domain
 from program_guided.language.syntax import Argument, Block, Call, If, Loop, Program, Ref, While, Word
 from program_guided.language.vocabulary import Vocabulary
@@ -115,6 +116,10 @@ def compile_program(program: Program, domain: Domain) -> RoutineTable:
     """Compile a program into a table."""
     rows = _Rows()
     rows.block(program.body)
+    if not domain.sequential and Kind.WHILE in rows.kind:
+        raise DataError(
+            f"nothing changes in {domain.name} programs, so 'while' would never end; expected 'if' or 'loop(n)'"
+        )
     end = len(rows.calls)
     inputs = np.full((end, domain.max_inputs), NOTHING, np.int16)
     for row, call in enumerate(rows.calls):

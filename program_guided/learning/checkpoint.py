@@ -50,7 +50,7 @@ HEADER = "header sha256"
 """Key of the checksum of a file's other metadata, and of the types and shapes of its tensors."""
 PLAIN = {"format": "pt"}
 """Metadata that says nothing, as weights have it."""
-OF_NO_USE = "the file is of no use: take another, or train again"
+OF_NO_USE = "restore it from a copy, or train again"
 FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 """Types of weights that are read; they are computed with in float32."""
 MAX_NUMBER = 65536
@@ -174,7 +174,9 @@ def _read(path: Path) -> dict[str, Any]:
         raise DataError(f"{path}: is damaged, or not a checkpoint of program_guided") from None
     if version != FORMAT:
         raise DataError(f"{path}: a checkpoint of format {version!r}, this version reads {FORMAT}; train it again")
-    if unknown or checksum not in (None, record_checksum(record)):
+    if unknown:
+        raise DataError(f"{path}: is damaged: {', '.join(sorted(unknown))}: no such part of a configuration")
+    if checksum not in (None, record_checksum(record)):
         raise DataError(f"{path}: is damaged: its checksum is wrong (if you have edited it, remove {CHECKSUM!r})")
     return record
 

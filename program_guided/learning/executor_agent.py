@@ -27,7 +27,7 @@ REPETITION_PENALTY = 1.0
 
 
 class RepetitionPenalty:
-    """Greedy choice that does not go in circles: who comes back to a state and acts as before goes on so for ever. So
+    """Greedy choice that does not go in circles: a greedy policy that returns to a state repeats itself for ever. So
     this counts the actions in each state since the routine began, and subtracts from their logits."""
 
     def __init__(self, penalty: float, count: int) -> None:

@@ -77,7 +77,6 @@ class Imitation(WorldLearner[ImitationSettings]):
         conditions = self._numpy.choice(self._conditions, count)
         part, row = seen.take(torch.from_numpy(numbers).to(self.execution.device)), torch.arange(count)
         part = part.asking(torch.from_numpy(worlds.programs.words[conditions]))
-        part.results[row, part.pointed[:, 0]] = 0
         assert worlds.answers is not None
         true, false = worlds.answers
         actions = part.mask.shape[1]
@@ -87,7 +86,7 @@ class Imitation(WorldLearner[ImitationSettings]):
         return part, torch.from_numpy(answers)
 
     def _loss(self, logits: Tensor, best: Tensor) -> Tensor:
-        """The mean over states that have a best action, conditions counted more often if so asked."""
+        """The mean over states that have a best action, conditions weighted by `condition_weight`."""
         losses = LOSSES[self.settings.loss](logits, best)
         conditions = best[:, list(self.worlds.answers or ())].any(dim=1)
         losses = torch.where(conditions, self.settings.condition_weight * losses, losses)

@@ -19,7 +19,7 @@ __all__ = ["AllReduce", "AnySettings", "Learner", "Share", "alone", "check_devic
 
 AnySettings = TypeVar("AnySettings", bound=Settings)
 Share = tuple[int, int]
-"""A process's number, and how many there are."""
+"""(rank, world size) of a process."""
 AllReduce = Callable[[Tensor], Tensor]
 """The mean of a tensor over all processes."""
 
@@ -44,8 +44,11 @@ class Learner(ABC, Generic[AnySettings]):
     ) -> None:
         number, processes = share
         settings.check(processes)
-        self.model, self.average = model, copy.deepcopy(model)
+        self.model, self.average = model, copy.deepcopy(model).eval()
         self.settings, self._all_reduce = settings, all_reduce
+        kept = model.state_dict().keys() - dict(model.named_parameters()).keys()
+        averaged = dict(self.average.named_buffers())
+        self._buffers = [(averaged[name], given) for name, given in model.named_buffers() if name in kept]
         self.done = 0
         """Iterations that are over."""
         self.own_seed = seed + (number << 32)
@@ -99,21 +102,24 @@ class Learner(ABC, Generic[AnySettings]):
         return self.done / self.settings.iterations
 
     @torch.no_grad()
-    def _update_average(self, share: float) -> None:
-        """Update the exponential moving average."""
+    def _update_average(self, decay: float) -> None:
+        """Update the exponential moving average; buffers are those of the model."""
         kept: list[Tensor] = list(self.average.parameters())
         latest: list[Tensor] = list(self.model.parameters())
-        torch._foreach_mul_(kept, share)
-        torch._foreach_add_(kept, latest, alpha=1 - share)
+        torch._foreach_mul_(kept, decay)
+        torch._foreach_add_(kept, latest, alpha=1 - decay)
+        for own, given in self._buffers:
+            own.copy_(given)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """All that the rest of the training depends on besides the weights: this process's tensors, and its numbers."""
-        return {"random": self.generator.get_state()}, {"done": self.done}
+        return {"random": self.generator.get_state(), "torch": torch.get_rng_state()}, {"done": self.done}
 
     def restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
         """Go on from a `state`."""
         self.done = int(numbers["done"])
         self.generator.set_state(tensors["random"])
+        torch.set_rng_state(tensors["torch"])  # a model may have dropout
 
 
 def _gradient(parameter: Tensor) -> Tensor:

@@ -51,12 +51,13 @@ class Observation:
         return self._each(lambda tensor: tensor[numbers])
 
     def asking(self, words: Tensor) -> Observation:
-        """As if the pointed routines had these words (worlds, L), and no inputs."""
-        changed = self.words.clone()
-        changed[torch.arange(len(changed), device=changed.device), self.pointed[:, 0]] = words.to(changed)
+        """As if the pointed routines had these words (worlds, L), no inputs, and no result yet."""
+        changed, results, every = self.words.clone(), self.results.clone(), torch.arange(len(self.words))
+        changed[every, self.pointed[:, 0]] = words.to(changed)
+        results[every, self.pointed[:, 0]] = 0
         parents = self.parents.clone()
         parents[..., 1:] = -1  # the first one is the routine executed before
-        return replace(self, words=changed, parents=parents)
+        return replace(self, words=changed, results=results, parents=parents)
 
     @classmethod
     def together(cls, observations: Sequence[Observation]) -> Observation:

@@ -1,6 +1,6 @@
 """Learning from reward alone (L_R): proximal policy optimisation, in any world and for any model.
 
-+1 when the whole program is finished, and nothing else. What makes that enough:
++1 when the whole program is finished, and nothing else (target `progress`: for each routine). What makes that enough:
 
 - A curriculum: programs are admitted from short to long, one more routine whenever enough of the recent episodes were
   finished. Those are drawn more often whose routines have failed more often lately.
@@ -37,7 +37,7 @@ __all__ = ["PPO"]
 
 DRAWN = 4096
 """Programs drawn for the episodes that begin in an iteration."""
-FADING = 0.8
+FAILURE_DECAY = 0.8
 """Weight of earlier failures after an iteration."""
 
 
@@ -105,6 +105,8 @@ class PPO(RewardLearner[PPOSettings]):
         if replayed:
             known, right = self._replay.draw(replayed, self.generator)
             observations.append(known)
+        if not len(part) + len(lessons) + replayed:  # where minibatches are small
+            return next(self.model.parameters()).sum() * 0
         log_probabilities, rows = self.policy(Observation.together(observations))
         sizes = [len(part), len(lessons), replayed]
         acted, imagined, labelled = torch.split(log_probabilities, sizes)
@@ -113,7 +115,7 @@ class PPO(RewardLearner[PPOSettings]):
         loss = loss + self._hindsight_loss(lessons, imagined, rows[len(part) : len(part) + len(lessons)])
         if replayed:
             total = labelled.masked_fill(~right.to(labelled.device), -torch.inf).logsumexp(dim=1)
-            loss = loss - self.settings.condition_coef * total.mean()
+            loss = loss - self.settings.replay_coef * total.mean()
         return loss
 
     def _policy_loss(self, part: Rollout, log_probabilities: Tensor, rows: Tensor) -> Tensor:
@@ -123,9 +125,9 @@ class PPO(RewardLearner[PPOSettings]):
         gain = _standard(part.advantages, counted)
         ratio = (taken - part.log_probabilities).exp()
         surrogate = torch.minimum(ratio * gain, ratio.clamp(1 - settings.clip_coef, 1 + settings.clip_coef) * gain)
-        policy = (surrogate + self.entropy_weight * entropy(log_probabilities)).masked_fill(~counted, 0.0).mean()
-        error = (self.value(rows, part.left) - part.returns).square().mean()
-        return settings.vf_coef * error - policy
+        policy = (surrogate + self.entropy_weight * entropy(log_probabilities)).masked_fill(~counted, 0.0).sum()
+        error = (self.value(rows, part.left) - part.returns).square().sum()
+        return (settings.vf_coef * error - policy) / max(1, len(part))
 
     def _hindsight_loss(self, lessons: Rollout, log_probabilities: Tensor, rows: Tensor) -> Tensor:
         """Self-imitation: imitate what went better than expected. The value function learns nothing from this: all
@@ -157,7 +159,7 @@ class PPO(RewardLearner[PPOSettings]):
         weights = (self._has * (failed + 1) / (passed + failed + 2)).max(axis=1) * admitted
         share = focus * weights / weights.sum() + (1 - focus) * admitted / admitted.sum()
         self._draw_from(self._numpy.choice(len(share), DRAWN, p=share).astype(np.int32))
-        self._ends *= FADING
+        self._ends *= FAILURE_DECAY
 
     def _draw_from(self, programs: NDArray[np.int32]) -> None:
         """Set the programs of the coming episodes; hopeless ones are truncated soon (and bootstrapped)."""

@@ -54,8 +54,8 @@ class AnswerReplay:
         self._kept = observation.take(latest), conditions[latest], right[latest]
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Observation, Tensor]:
-        """`count` labels by chance, some of them twice, each as it was or as a condition that follows from it, and
-        (labels, actions) the answers of which one must be right."""
+        """`count` labels drawn with replacement, each as it was or as a condition that follows from it, and (labels,
+        actions) a mask of the answers that can be right."""
         if self._kept is None:
             raise ValueError("nothing has been added yet")
         seen, conditions, right = self._kept

@@ -45,7 +45,7 @@ OUT_OF_VOCABULARY = -2
 SUBSET_WEIGHT = 0.25
 """Weight of one part's loss beside that of a categorical result."""
 THRESHOLD = 0.5
-"""A part is meant if its probability is larger."""
+"""A part is in the decoded set if its probability is larger."""
 
 
 @dataclass(frozen=True)

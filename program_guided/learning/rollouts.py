@@ -51,7 +51,7 @@ class Rollout:
     advantages: Tensor
     returns: Tensor
     right: Tensor
-    """(steps, actions) the answers of which one must be right; none at a behaviour, or where nothing is known."""
+    """(steps, actions) mask of the answers that can be right; none at a behaviour, or where nothing is known."""
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -195,8 +195,8 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
 
 
 def right_answers(mask: Tensor, actions: Tensor, outcome: Tensor, first_answer: int) -> Tensor:
-    """(steps, actions) the answers of which one must be right, as what came of the given one shows: itself, or any
-    other; none at a behaviour, or where the episode was truncated."""
+    """(steps, actions) mask of the answers that can be right, given the outcome: the given one if it passed, else all
+    others; none at a behaviour, or where the episode was truncated."""
     known = ~mask[:, :first_answer].any(dim=1) & (outcome != Outcome.TIMEOUT)
     given = one_hot(actions, mask.shape[1]).bool()
     passed = (outcome == Outcome.RUNNING) | (outcome == Outcome.FINISHED)

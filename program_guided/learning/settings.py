@@ -205,7 +205,7 @@ class RewardSettings(WorldSettings):
 
 @dataclass(frozen=True)
 class PPOSettings(RewardSettings):
-    """Proximal policy optimisation, with a curriculum, hindsight and labels from conditions."""
+    """Proximal policy optimisation, with a curriculum, hindsight and answer replay."""
 
     steps: int = 5_000_000
     """Steps of single worlds."""
@@ -225,12 +225,12 @@ class PPOSettings(RewardSettings):
     """Logits are multiplied by up to this; it rises from 1. So the learner acts more and more as it will when it acts
     greedily, and meets what goes wrong then."""
     replay_size: int = 16_384
-    """Labels of conditions that are kept: an episode that ends at a condition was answered wrongly."""
+    """Labels of answers that are kept: an episode that ends at an answer was answered wrongly."""
     replay_batch: int = 256
-    """Labels learned from in each update, with what follows from them; 0: conditions are learned from
-    their advantage, like actions."""
-    condition_coef: float = 0.5
-    """Weight of that."""
+    """Labels learned from in each update, with what follows from them; 0: answers are learned from their advantage,
+    like actions."""
+    replay_coef: float = 0.5
+    """Weight of the loss of replayed answers."""
     hindsight_share: float = 0.25
     """Share of the steps that are learned from as a success of a frequent routine that they happened to end; of rare
     routines, all are."""
@@ -255,7 +255,7 @@ class PPOSettings(RewardSettings):
         "hindsight_share",
     )
     POSITIVE: ClassVar[tuple[str, ...]] = (*RewardSettings.POSITIVE, "clip_coef", "inverse_temperature")
-    WEIGHTS: ClassVar[tuple[str, ...]] = (*RewardSettings.WEIGHTS, "replay_batch", "condition_coef")
+    WEIGHTS: ClassVar[tuple[str, ...]] = (*RewardSettings.WEIGHTS, "replay_batch", "replay_coef")
 
 
 @dataclass(frozen=True)

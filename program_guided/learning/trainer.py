@@ -32,6 +32,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from torch.multiprocessing.spawn import ProcessRaisedException
 
 from program_guided.errors import DataError
 from program_guided.files import check_writable, held, sweep, write_atomically
@@ -92,7 +93,7 @@ class Trainable(Protocol):
     ) -> Learner[Any]: ...
 
     def validate(self, model: Model) -> Validation:
-        """On what is held out."""
+        """Figures on the held-out part of train."""
 
     def identity(self) -> dict[str, Any]:
         """Options and data that must be the same when a training is resumed; JSON."""
@@ -140,7 +141,9 @@ class Job:
         if self.wandb and importlib.util.find_spec("wandb") is None:
             raise DataError("wandb is not installed; install it with: pip install 'program_guided[wandb]'")
         self.task.check(self.target)
-        if self.start is not None:
+        with torch.device("meta"):
+            build_model(self.model, self.config, self.task.sizes(), self.reader)
+        if self.start is not None and not self.resume:
             load_weights(self.build(), self.start)
         state = self.folder / STATE
         if self.resume and not state.is_file():
@@ -194,7 +197,8 @@ def train(job: Job, watch: Callable[[Moment], None] = lambda moment: None) -> No
 
 
 class _Interrupts:
-    """Notes Ctrl-C and SIGTERM, so that the iteration can be completed and saved; a second one is not waited for."""
+    """Notes Ctrl-C and SIGTERM, so that the iteration can be completed and saved; a second one raises KeyboardInterrupt
+    at once."""
 
     def __init__(self, pass_on: bool = False) -> None:
         self.asked, self._pass_on = False, pass_on
@@ -236,7 +240,13 @@ def launch(work: Callable[[Any], Any], processes: int, accelerator: str = "cpu")
         except (RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0]
             raise DataError(f"accelerator {accelerator} with {processes} processes: {reason}") from None
-        return fabric.launch(partial(_together, work=work))
+        try:
+            return fabric.launch(partial(_together, work=work))
+        except ProcessRaisedException as error:
+            _, separator, problem = str(error).rpartition(f"{DataError.__name__}: ")
+            if not separator:
+                raise
+            raise DataError(problem.strip()) from None
 
 
 def _together(fabric: Any, work: Callable[[Any], Any]) -> Any:
@@ -262,10 +272,12 @@ def _by_torchrun() -> bool:
 
 
 def _work(fabric: Any, job: Job, watch: Callable[[Moment], None] | None) -> str | None:
-    """The work of each process. An error is returned, since raised it would reach the first process as a text."""
+    """The work of each process. Of several, one that fails ends the others, which would wait for it for ever."""
     try:
         return _run(fabric, job, watch)
     except DataError as error:
+        if fabric.world_size > 1:
+            raise
         return str(error)
 
 
@@ -305,7 +317,7 @@ class _Run:
     def to_the_end(self, watch: Callable[[Moment], None]) -> str | None:
         """Train; say what went wrong, if anything did."""
         training, settings = self.training, self.job.settings
-        log = _Log(self.job, self.step, self.curve) if self.fabric.is_global_zero else None
+        log = _Log(self.job, self.curve) if self.fabric.is_global_zero else None
         completion = self.curve[-1]["completion"] if self.curve else None
         with _Interrupts() as interrupts:
             while training.done < settings.iterations:
@@ -471,9 +483,9 @@ def _line(moment: Moment) -> dict[str, Any]:
 
 
 class _Log:
-    """JSON lines, TensorBoard and Weights & Biases; what lies behind the state that is resumed is taken back."""
+    """JSON lines, TensorBoard and Weights & Biases; entries after the state that is resumed are purged."""
 
-    def __init__(self, job: Job, done: int, curve: list[dict[str, Any]]) -> None:
+    def __init__(self, job: Job, curve: list[dict[str, Any]]) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
         self.path = job.folder / LOG

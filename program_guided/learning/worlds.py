@@ -80,7 +80,8 @@ class ProgramRows(Protocol):
 
 
 class Hindsight(Protocol):
-    """Notes the steps of all worlds, and says which routines they would have been a success of."""
+    """Records the steps of a rollout, and finds those that achieved another routine than the pointed one (hindsight
+    relabelling)."""
 
     def step(self) -> AbstractContextManager[None]:
         """Around a step of the worlds."""
@@ -93,7 +94,7 @@ class Hindsight(Protocol):
 
 
 class Conditions(Protocol):
-    """All conditions of the programs, and what follows from what."""
+    """All conditions of the programs, and the implications between them."""
 
     @property
     def words(self) -> NDArray[Any]:

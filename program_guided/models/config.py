@@ -37,15 +37,27 @@ class ModelConfig:
     def check(self) -> None:
         """One clear error for a configuration that cannot be."""
         if not 1 <= self.blocks <= MAX_BLOCKS:
-            raise DataError(f"blocks {self.blocks}: it is from 1 to {MAX_BLOCKS}")
+            raise DataError(f"blocks {self.blocks}: it must be from 1 to {MAX_BLOCKS}")
         for name in ("word_width", "heads", "hidden"):
             value = getattr(self, name)
             if value is not None and not 1 <= value <= MAX_WIDTH:
-                raise DataError(f"{name.replace('_', '-')} {value}: it is from 1 to {MAX_WIDTH}")
+                raise DataError(f"{name.replace('_', '-')} {value}: it must be from 1 to {MAX_WIDTH}")
 
     def word_width_of(self, words: int) -> int:
         """Width of a word, for routines of `words` words."""
-        return self.word_width or -(-COMMON_WIDTH // (words * self.heads)) * self.heads
+        least = -(-COMMON_WIDTH // (words * self.heads)) * self.heads
+        return self.word_width or (least + self.heads if words * least % 2 else least)
+
+    def width_of(self, words: int) -> int:
+        """Width d, for routines of `words` words."""
+        word_width = self.word_width_of(words)
+        width = words * word_width
+        if width % 2 or width % self.heads:
+            raise DataError(
+                f"word-width {word_width}, heads {self.heads}: the width d = {width} ({words} words of a routine, each "
+                f"{word_width}) must be even and a multiple of heads"
+            )
+        return width
 
     def without(self) -> list[str]:
         """Parts that are on by default and off here."""

@@ -1,4 +1,4 @@
-"""The interface of a model: common to the executors and all other models.
+"""The interface of every model.
 
 A model holds no programs and no results. A step contains both, and the model computes the new rows of the result matrix
 Z (routines, d) of the pointed routines:

@@ -45,8 +45,7 @@ class Paper(Executor):
     """The executor of `PaperConfig`."""
 
     def __init__(self, config: PaperConfig, sizes: Sizes, reader: ReaderConfig) -> None:
-        word_width = config.word_width_of(sizes.words)
-        width = sizes.words * word_width
+        word_width, width = config.word_width_of(sizes.words), config.width_of(sizes.words)
         parts = ("null_key", "position_free_heads", "count_feature", "inventory_items", "normalised_encoders")
         attention = CrossAttention(
             heads=config.heads,

@@ -44,7 +44,7 @@ class Plus(Executor):
     """The executor of `PlusConfig`."""
 
     def __init__(self, config: PlusConfig, sizes: Sizes, reader: ReaderConfig) -> None:
-        width = sizes.words * config.word_width_of(sizes.words)
+        width = config.width_of(sizes.words)
         network: Any = reader.build(sizes, width, config.heads, config.blocks, config.hidden)
         shared = getattr(network, "named_words", ())
         vocabulary = len(sizes.vocabulary)

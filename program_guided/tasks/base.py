@@ -61,6 +61,7 @@ class TaskBase(ABC):
     def __init_subclass__(cls, **given: Any) -> None:
         """One clear error where a task hides a method that every task has."""
         super().__init_subclass__(**given)
+        cls.given = ""  # of this class alone
         if cls.__module__.startswith("program_guided."):
             return
         ours = [vars(base) for base in cls.__mro__ if base.__module__.startswith("program_guided.")]
@@ -68,7 +69,9 @@ class TaskBase(ABC):
             hidden = [base[name] for base in ours if name in base and isinstance(base[name], METHODS)]
             is_open = name.startswith("__") or name in REPLACEABLE
             if hidden and not is_open and not any(getattr(each, "__isabstractmethod__", False) for each in hidden):
-                raise DataError(f"{cls.__name__}.{name}: every task has a {name!r} of its own; give yours another name")
+                raise DataError(
+                    f"{cls.__name__}.{name}: {name!r} is a method of program_guided's tasks; give yours another name"
+                )
 
     @property
     @abstractmethod
@@ -103,7 +106,7 @@ class TaskBase(ABC):
         share: Share = (0, 1),
         all_reduce: AllReduce | None = None,
     ) -> Learner[Any]:
-        """Who learns."""
+        """The learner of a target."""
 
     @abstractmethod
     def validate(self, model: Model) -> Validation:
@@ -174,6 +177,12 @@ class TaskBase(ABC):
             raise DataError(f"target {target}: the targets of {self.task_name} are {', '.join(self.targets)}")
         if self.held_out < 1:
             raise DataError(f"held-out {self.held_out}: at least 1 is needed")
+        pointing = [name for name, size in self.result_sizes() if size is None]
+        if pointing and not self.plain_reader.has_parts:
+            raise DataError(
+                f"{self.task_name}: {', '.join(pointing)} are sets of parts, which a map does not have; give a "
+                "reader of objects or of a sequence"
+            )
         self.check_data(target)
 
     def prepare(self, model: Model) -> None:  # noqa: B027  (nothing, for most tasks)
@@ -195,8 +204,7 @@ class TaskBase(ABC):
         task = replace(self)
         task.__dict__ |= {name: value for name, value in self.__dict__.items() if name.startswith("_")}
         task.__dict__["vocabulary"] = Vocabulary(checkpoint.sizes.vocabulary)
-        if checkpoint.task.answers:
-            task.__dict__["results"] = _with_answers(self.plain_results, checkpoint.task.answers)
+        task.__dict__["results"] = _with_answers(self.plain_results, checkpoint.task.answers)
         return task
 
     @property

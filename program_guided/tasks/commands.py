@@ -178,7 +178,7 @@ class EvaluateStatic:
 
 def _oracle_figures(task: Task, split: str) -> dict[str, Any]:
     """Share of the answers given by examples that are the oracle's; where an example gives none, its answer is."""
-    from program_guided.tasks.executor import StaticOracle
+    from program_guided.tasks.executor import StaticOracle, shown
     from program_guided.tasks.static import compiled_examples
 
     oracle, texts = StaticOracle(task), compiled_examples(task, split)
@@ -186,8 +186,7 @@ def _oracle_figures(task: Task, split: str) -> dict[str, Any]:
     for table, program, own, answer in zip(texts.tables, texts.programs, texts.own, texts.answers, strict=True):
         execution = oracle.run(program, texts.specifications[own])
         if answer is not None or execution.right is not None:
-            kind = task.results[task.domain.operation(table.calls[-1].operation).output]
-            right[answer is None or kind.show(answer) == execution.truth] += 1
+            right[answer is None or shown(task, table, oracle.last, answer) == execution.truth] += 1
     examples = right.total()
     accuracy = 100 * right[True] / max(1, examples)
     return {"accuracy": accuracy, "examples": examples, "routines": {}, "unseen_programs": None}
@@ -355,11 +354,11 @@ class EvaluateWorld:
         with progress_bars() as progress:
             for name in agents:
                 found, training = dict[str, Any](), dict[str, Any]()
+                agent, training, known = world_agent(task, name, **acting)
                 for split in self.split:
-                    agent, training = world_agent(task, name, **acting)
                     entries = task.entries(split)
                     show = progress.bar(f"{name} on {split}", len(entries) * self.variants)
-                    found[split] = evaluate_entries(task, agent, entries, self.variants, show)
+                    found[split] = evaluate_entries(known, agent, entries, self.variants, show)
                     show(len(entries) * self.variants)
                 figures["agents"][name] = {"training": training, "splits": found}
         figures["means"] = means_of(figures["agents"], "completion")
@@ -419,23 +418,23 @@ def print_breakdown(name: str, split: str, found: Mapping[str, Any]) -> None:
     print_table("", ("tokens", "programs", "finished %"), lengths)
 
 
-def world_agent(task: Any, name: str, **acting: Any) -> tuple[Any, dict[str, Any]]:
-    """The planner, chance, or the executor of a checkpoint, and what that says of its training."""
+def world_agent(task: Any, name: str, **acting: Any) -> tuple[Any, dict[str, Any], Any]:
+    """The planner, chance, or the executor of a checkpoint; the record of its training; and the task as it knows it."""
     from program_guided.learning.agents import OracleAgent, RandomAgent
 
     if name in ("planner", "oracle"):
         if not task.has_planner:
             raise DataError(f"{name}: {task.task_name} has no planner (no method `best`)")
-        return OracleAgent(), {}
+        return OracleAgent(), {}, task
     if name == "random":
-        return RandomAgent(acting.get("seed", 0)), {}
+        return RandomAgent(acting.get("seed", 0)), {}, task
     import torch
 
     from program_guided.tasks.executor import load_executor
 
     torch.set_num_threads(1)  # steps are small: threads gain nothing, and wait for each other where cores are busy
     executor = load_executor(name, task, **acting)
-    return executor.agent, training_of(executor.checkpoint, executor.agent.model)
+    return executor.agent, training_of(executor.checkpoint, executor.agent.model), executor.task
 
 
 @dataclass(frozen=True)
@@ -451,8 +450,8 @@ class RunWorld:
         """1 if the program was not finished."""
         from program_guided.tasks.executor import WorldExecutor
 
-        acting, _ = world_agent(task, agent)
-        run = WorldExecutor(task, acting).run(program, self.seed)
+        acting, _, known = world_agent(task, agent)
+        run = WorldExecutor(known, acting).run(program, self.seed)
         if self.json:
             print_json({"program": str(path), "seed": self.seed, **run.as_dict()})
         else:

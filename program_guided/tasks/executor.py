@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
@@ -196,7 +197,7 @@ class StaticExecutor:
         table, types = task.compile(parsed), list(task.results.values())
         arrays = tensors_of(task.reader_config.collate([task.encode(specification)]))
         outputs = outputs_of(self.model, arrays, programs_of([table], task.vocabulary, np.zeros(1)), types)
-        truths = task.execute(table, specification)
+        truths = task.execute(table, specification, own=False)
         names, findings, result = [call.result for call in table.calls], list[Finding](), None
         last = list(path_of(table, truths.__getitem__))[-1]
         expected = self._shown(table, last, truths[last])
@@ -221,7 +222,8 @@ class StaticOracle:
     checkpoint = None
 
     def __init__(self, task: Task) -> None:
-        self.task = task
+        self.task, self.last = task, 0
+        """The routine whose result was the last answer."""
 
     def run(self, program: str | Program, specification: Any) -> Execution:
         """The oracle's results."""
@@ -233,6 +235,7 @@ class StaticOracle:
             found = shown(task, table, row, truths[row])
             right = None if truths[row] is None else True
             findings.append(Finding(print_call(table.calls[row], task.domain, names), found, 1.0, found, right))
+        self.last = row
         return Execution(tuple(findings), truths[row], findings[-1].truth, findings[-1].right)
 
 
@@ -301,7 +304,7 @@ class WorldExecutor:
         for number in range(len(parsed)):
             worlds.place(number, number)
         runs = self._execute(worlds)
-        return runs[0] if isinstance(program, str | Program) and isinstance(seed, int) else runs
+        return runs[0] if isinstance(program, str | Program) and isinstance(seed, Integral) else runs
 
     def _execute(self, worlds: PythonWorlds) -> list[WorldRun]:
         """Run every world to its end; world i executes program i."""

@@ -329,9 +329,9 @@ def _finishes(task: WorldTask, table: RoutineTable, seed: int, number: int) -> b
     for _ in range(task.limit):
         routine = pointer.routine
         is_action = task.domain.operations[table.operation[routine]].output == ACTION
-        if is_action:
-            task.act(world, _best(task, world, table, routine, values)[0])
         try:
+            if is_action:
+                task.act(world, _best(task, world, table, routine, values)[0])
             values[routine] = _answer(task, world, table, routine, values)
         except Failed:
             return False
@@ -350,9 +350,20 @@ def _inputs(table: RoutineTable, routine: int, values: Mapping[int, Any]) -> lis
 def _answer(task: WorldTask, world: Any, table: RoutineTable, routine: int, values: Mapping[int, Any]) -> Any:
     """The right answer at a routine; of a behaviour, whether it has ended."""
     call = table.calls[routine]
-    value = task.call(world, call, _inputs(table, routine, values))
-    if value is None and task.domain.operation(call.operation).output != ACTION:
+    value, output = (
+        task.call(world, call, _inputs(table, routine, values)),
+        task.domain.operation(call.operation).output,
+    )
+    if output == ACTION:
+        return value
+    if value is None:
         raise DataError(f"{task.task_name}.{call.operation}: gives None; in a world every result must be known")
+    if output == BOOLEAN:
+        return bool(value)
+    expected = task.results[output].values  # type: ignore[attr-defined]
+    if value not in expected:
+        shown = ", ".join(map(str, expected))
+        raise DataError(f"{task.task_name}.{call.operation}: {value!r} is not {output}; expected one of {shown}")
     return value
 
 

@@ -112,7 +112,8 @@ def read_signatures(task: type, actions: tuple[str, ...] = ()) -> Signatures:
     for name in marked:
         if any(hasattr(base, name) for base in task.__mro__ if base.__module__.startswith("program_guided.tasks.")):
             raise DataError(
-                f"{task.__name__}.{name}: every task has a {name!r} of its own; give the operation another name"
+                f"{task.__name__}.{name}: {name!r} is a method of program_guided's tasks; give the operation another "
+                "name"
             )
     methods = _unified({name: _method(task, name, function) for name, function in marked.items()})
     outputs = [method.output for method in methods.values() if method.output is not None]
@@ -173,7 +174,7 @@ def _method(task: type, name: str, function: Any) -> Method:
 
 def _output(task: type, name: str, function: Any, hints: Mapping[str, Any]) -> ResultType:
     if "return" not in hints:
-        raise DataError(f"{task.__name__}.{name}: says not what it returns; write it as in: def {name}(...) -> bool")
+        raise DataError(f"{task.__name__}.{name}: has no return annotation; write one, as in: def {name}(...) -> bool")
     if hints["return"] is str:
         return AnswerType()
     return _type_of(task, f"{name} returns", hints["return"], function)
@@ -210,7 +211,11 @@ def _alias(annotation: Any, function: Any) -> str:
         if not name.startswith("_") and value == annotation and type(value) is type(annotation):
             return f"{name}_" if name in (ACTION, BOOLEAN, VALUE) else name
     values = get_args(annotation)
-    return "Integer" if get_origin(annotation) is Annotated else "_".join(str(value) for value in values[:3])
+    return (
+        "Integer"
+        if get_origin(annotation) is Annotated
+        else "_".join(str(value) for value in values[:3]).replace(".", "_")
+    )
 
 
 def _distinct(task: type, outputs: list[ResultType]) -> dict[str, ResultType]:

@@ -57,7 +57,9 @@ def read_examples(task: Task, split: str) -> CompiledExamples:
         raise DataError(f"{task.task_name}: has no examples; write the method examples(self, split)") from None
     for number, example in enumerate(given or ()):
         if not isinstance(example, Sequence) or not 2 <= len(example) <= 3:
-            raise DataError(f"{split}, example {number}: expected (program, specification) or with an answer behind")
+            raise DataError(
+                f"{split}, example {number}: expected (program, specification) or (program, specification, answer)"
+            )
         program, specification, answer = (*example, None)[:3]
         try:
             tree, table = _compiled(task, program, parsed)
@@ -90,12 +92,13 @@ def answers_of(task: Task, name: str) -> list[Any]:
     counts: Counter[Any] = Counter()
     for table, own, answer in zip(texts.tables, texts.own, texts.answers, strict=True):
         results = task.execute(table, texts.specifications[own])
+        *_, last = path(table, results.__getitem__)
         counts.update(
             value
             for call, value in zip(table.calls, results, strict=True)
             if task.domain.operation(call.operation).output == name and value is not None
         )
-        if answer is not None and task.domain.operation(table.calls[-1].operation).output == name:
+        if answer is not None and task.domain.operation(table.calls[last].operation).output == name:
             counts[answer] += 1
     return sorted(counts, key=lambda value: (-counts[value], str(value)))
 
@@ -117,7 +120,7 @@ class StaticSource:
     texts: CompiledExamples
     numbers: NDArray[np.int64]
     """The examples of the split that belong to it."""
-    _executed: dict[tuple[int, int], list[Any]] = field(default_factory=dict)
+    _executed: dict[tuple[int, int, bool], list[Any]] = field(default_factory=dict)
     _encoded: dict[int, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
@@ -193,11 +196,11 @@ class StaticSource:
 
     def _execute(self, number: int, about: int) -> list[Any]:
         """The oracle's results of an example's program on a specification."""
-        key = (id(self.texts.tables[number]), about)
+        own = bool(about == self.texts.own[number])
+        key = (id(self.texts.tables[number]), about, own)
         if key not in self._executed:
             if len(self._executed) >= MAX_CACHED:
                 self._executed.clear()
-            own = about == self.texts.own[number]
             specification = self.texts.specifications[about]
             self._executed[key] = self.task.execute(self.texts.tables[number], specification, own)
         return self._executed[key]
@@ -227,12 +230,14 @@ class StaticSource:
             for routine in executed_rows if dense else [final]:
                 if values[routine] is not None:
                     kind = self.results[names[routine]]
-                    targets[kind.name][row, routine] = self._target(kind, values[routine], parts, table, routine)
+                    targets[kind.name][row, routine] = self._target(
+                        kind, values[routine], parts, table, routine, chosen[row]
+                    )
             answer = self.texts.answers[chosen[row]]
             complete = table.kind[final] == Kind.STEP or values[final] is not None
             if answer is not None and complete and shown[row] == self.texts.own[chosen[row]]:
                 kind = self.results[names[final]]
-                targets[kind.name][row, final] = self._target(kind, answer, parts, table, final)
+                targets[kind.name][row, final] = self._target(kind, answer, parts, table, final, chosen[row])
         given = {name: torch.from_numpy(target) for name, target in targets.items()}
         return Examples(
             arrays,
@@ -244,21 +249,14 @@ class StaticSource:
             torch.from_numpy(last),
         )
 
-    def _target(self, kind: ResultType, value: Any, parts: int, table: RoutineTable, routine: int) -> Any:
+    def _target(self, kind: ResultType, value: Any, parts: int, table: RoutineTable, routine: int, example: int) -> Any:
         """A result as a target; one clear error for one that is not of its type."""
-        operation = table.calls[routine].operation
+        place = f"{self.task.task_name}, {self.split}, example {example}: {table.calls[routine].operation}"
         try:
             target = kind.encode(value, parts)
         except (TypeError, ValueError) as error:
-            raise DataError(f"{self._place(table)}{operation}: {value!r} is not {kind.name}: {error}") from None
+            raise DataError(f"{place}: {value!r} is not {kind.name}: {error}") from None
         if isinstance(target, int) and target < 0 and not isinstance(kind, Answer):
             expected = getattr(kind, "values", "")
-            raise DataError(
-                f"{self._place(table)}{operation}: {value!r} is not {kind.name}; expected one of {expected}"
-            )
+            raise DataError(f"{place}: {value!r} is not {kind.name}; expected one of {expected}")
         return target
-
-    def _place(self, table: RoutineTable) -> str:
-        """The first example with a table, for errors."""
-        number = next(number for number, each in enumerate(self.texts.tables) if each is table)
-        return f"{self.task.task_name}, {self.split}, as in example {number}: "

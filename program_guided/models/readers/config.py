@@ -25,6 +25,7 @@ __all__ = ["Arrays", "CrossAttention", "Custom", "Grid", "Objects", "ReaderConfi
 Arrays = dict[str, NDArray[Any]]
 """A batch of specifications: the first axis of every array counts them."""
 MAX_PARTS = 256
+MAX_SIDE = 64
 """Maximum number of objects or items; each is identified by its place in the list."""
 
 
@@ -52,6 +53,8 @@ class ReaderConfig(ABC):
 
     options: ClassVar[tuple[str, ...]] = ()
     """Fields that a training may set."""
+    has_parts: ClassVar[bool] = True
+    """Whether a specification has parts that a result can point at."""
 
     @abstractmethod
     def collate(self, specifications: Many[Mapping[str, ArrayLike]]) -> Arrays:
@@ -91,6 +94,11 @@ class Grid(ReaderConfig):
     """`plus`: heads of the value propagation, which finds paths over the map."""
 
     options: ClassVar[tuple[str, ...]] = ("names", "plans")
+    has_parts: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.side <= MAX_SIDE:
+            raise DataError(f"readers.Grid: side {self.side}; it must be from 1 to {MAX_SIDE}")
 
     @property
     def kind_count(self) -> int:
@@ -122,16 +130,18 @@ class Grid(ReaderConfig):
                 raise DataError(
                     f"map: kinds of cells are from 1 to {self.kind_count - 1}, here {cells.min()} to {cells.max()}"
                 )
-            maps[row, : len(cells), : len(cells)] = cells
+            maps[row, : len(cells), : len(cells)] = _whole(cells, "map")
             agent = _array(specification, "agent", 1)
             if agent.shape != (2,) or not ((agent >= 0) & (agent < len(cells))).all():
                 raise DataError(f"agent: {agent.tolist()}; expected (row, column), each from 0 to {len(cells) - 1}")
-            agents[row] = agent
+            agents[row] = _whole(agent, "agent")
             if self.item_count:
                 carried = _array(specification, "inventory", 1)
                 if carried.shape != (self.item_count,):
                     raise DataError(f"inventory: its shape is {carried.shape}; expected ({self.item_count},)")
-                inventories[row] = carried
+                if carried.min() < 0:
+                    raise DataError(f"inventory: {carried.tolist()}; counts are 0 or more")
+                inventories[row] = _whole(carried, "inventory")
         return {"map": maps, "agent": agents, "inventory": inventories}
 
     def build(self, sizes: Sizes, width: int, heads: int, blocks: int, hidden: int) -> Reader:
@@ -169,7 +179,7 @@ class Objects(ReaderConfig):
             count = len(each["features"])
             arrays["exists"][row, :count] = True
             for name, width in widths.items():
-                if count and each[name].shape != (count, width):
+                if (count or len(each[name])) and each[name].shape != (count, width):
                     raise DataError(f"{name}: its shape is {each[name].shape}; expected ({count}, {width})")
                 arrays[name][row, :count] = _finite(each[name], name).reshape(count, width)
         return arrays
@@ -251,6 +261,12 @@ class Custom(ReaderConfig):
 
     def as_dict(self) -> dict[str, Any]:
         return {"custom": getattr(self.make, "__qualname__", type(self.make).__name__)}
+
+
+def _whole(values: NDArray[Any], name: str) -> NDArray[Any]:
+    if (values != np.floor(values)).any():
+        raise DataError(f"{name}: expected integers, here {values.ravel()[:8].tolist()}")
+    return values
 
 
 def _finite(values: NDArray[Any], name: str) -> NDArray[Any]:

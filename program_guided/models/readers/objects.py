@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
+from program_guided.errors import DataError
 from program_guided.models.attention import Watch
 from program_guided.models.model import Sizes
 from program_guided.models.readers.config import MAX_PARTS, CrossAttention, Objects
@@ -313,6 +314,8 @@ class ObjectReader(nn.Module):
 
     def __init__(self, config: Objects, sizes: Sizes, width: int, heads: int, blocks: int, hidden: int) -> None:
         super().__init__()
+        if hidden % heads:
+            raise DataError(f"hidden {hidden}, heads {heads}: a reader of objects needs a multiple of heads")
         self.heads, self.blocks, self.operation_words = heads, blocks, sizes.operation_words
         self.first_input, self.slots = int(sizes.sequential), max(2 + int(sizes.sequential), sizes.parents)
         vocabulary, shown, beside = len(sizes.vocabulary), hidden // 2, hidden // 4

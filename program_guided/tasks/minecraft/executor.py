@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import torch
@@ -35,6 +35,9 @@ from program_guided.tasks.minecraft.snapshots import snapshot
 from program_guided.tasks.minecraft.world.batch import Batch
 from program_guided.tasks.minecraft.wrappers import restored
 
+if TYPE_CHECKING:
+    from program_guided.tasks.minecraft.task import Minecraft
+
 __all__ = ["MinecraftExecutor", "PredictState"]
 
 
@@ -49,8 +52,10 @@ class PredictState:
 class MinecraftExecutor:
     """An agent that acts by a model; `acting` is passed on to `ExecutorAgent`."""
 
-    def __init__(self, model: Model, checkpoint: Checkpoint | None, **acting: Any) -> None:
-        self.model, self.checkpoint = model, checkpoint
+    def __init__(
+        self, model: Model, checkpoint: Checkpoint | None, task: Minecraft | None = None, **acting: Any
+    ) -> None:
+        self.model, self.checkpoint, self.task = model, checkpoint, task
         self.agent = ExecutorAgent(model, **acting)
 
     def act(self, worlds: Worlds) -> NDArray[np.int64]:

@@ -79,7 +79,7 @@ class Minecraft(BatchWorldTask):
     def executor(self, model: Model, checkpoint: Checkpoint, **acting: Any) -> MinecraftExecutor:
         from program_guided.tasks.minecraft.executor import MinecraftExecutor
 
-        return MinecraftExecutor(model, checkpoint, **acting)
+        return MinecraftExecutor(model, checkpoint, self, **acting)
 
     def recipe(self, target: Target, model: str, algorithm: Algorithm) -> Recipe:
         if target == "dense":

@@ -149,7 +149,8 @@ class Evaluate:
 
             return IgnorantPlanner(read_routine(self.unseen), self.seed), {}
         acting = {"repetition_penalty": self.repetition_penalty, "sample": self.sample, "seed": self.seed}
-        return world_agent(task, name, **acting)
+        agent, training, _ = world_agent(task, name, **acting)
+        return agent, training
 
     def _draw(self, figures: Mapping[str, Any]) -> None:
         if self.figure is None:

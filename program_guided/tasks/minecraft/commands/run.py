@@ -47,7 +47,7 @@ class Run:
 
         self._check()
         batch = prepare(program, self.seed, self.map, self.inventory)
-        acting, _ = world_agent(task, agent, seed=self.seed)
+        acting, *_ = world_agent(task, agent, seed=self.seed)
         moments = list(execution(batch, acting))
         last = moments[-1]
         self._draw(moments)
