@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.progress import Progress, Task, TaskID
@@ -16,6 +16,8 @@ __all__ = ["AMOUNTS", "Bars"]
 
 AMOUNTS = "{task.completed:,.0f}/{task.total:,.0f}"
 BAR_WIDTH = 24
+NARROW, NARROW_BAR = 100, 15
+"""In terminals of up to this width bars are shorter, so that what stands beside them has room."""
 GAP = 2
 """Characters between two pieces of a line."""
 
@@ -24,14 +26,38 @@ class Bars(Progress):
     """Bars on standard error: description, amount done, rate, time left; if it is no terminal, or one that cannot move
     its cursor, a line every `quiet_seconds`.
 
-    Fields of a task: `rate` (a text instead of the amount per second), `notes` (further texts), `below` (lines).
+    Fields of a task: `rate` (a text instead of the amount per second), `notes` (further texts), `below` (lines). Bars
+    that begin while others are drawn (kernels are compiled in the middle of a training) are drawn below those.
     """
+
+    _live: ClassVar[Bars | None] = None
+    """The bars that are drawn."""
 
     def __init__(self, amounts: str = AMOUNTS, transient: bool = False, quiet_seconds: float | None = None) -> None:
         console = Console(stderr=True)
         drawn = console.is_terminal and not console.is_dumb_terminal
         self._amounts, self._quiet_seconds, self._printed = amounts, quiet_seconds, time.monotonic()
+        self._host: Bars | None = None
+        self._guests: list[Bars] = []
         super().__init__(console=console, transient=transient, disable=not drawn)
+
+    def start(self) -> None:
+        if self.disable:
+            return
+        if Bars._live is None:
+            Bars._live = self
+            super().start()
+        else:
+            self._host = Bars._live
+            self._host._guests.append(self)
+
+    def stop(self) -> None:
+        if self._host is not None:
+            self._host._guests.remove(self)
+            self._host = None
+        else:
+            super().stop()
+            Bars._live = None if Bars._live is self else Bars._live
 
     def bar(self, description: str, total: int) -> Callable[[int], None]:
         """A new bar; the function shows how much is done."""
@@ -47,6 +73,8 @@ class Bars(Progress):
 
     def get_renderables(self) -> Iterable[RenderableType]:
         yield from (_Bar(task, self._amounts) for task in self.tasks if task.visible)
+        for guest in self._guests:
+            yield from guest.get_renderables()
 
 
 class _Bar:
@@ -63,7 +91,9 @@ class _Bar:
     def _pieces(self, options: ConsoleOptions) -> Iterator[Text]:
         task = self.task
         yield Text(task.description)
-        yield _drawn(task, min(BAR_WIDTH, options.max_width), "=-" if options.ascii_only else "━─")
+        yield _drawn(
+            task, NARROW_BAR if options.max_width <= NARROW else BAR_WIDTH, "=-" if options.ascii_only else "━─"
+        )
         yield Text(f"{task.completed:,.0f}" if task.total is None else self.amounts.format(task=task))
         yield Text(task.fields.get("rate", _rate(task) if self.amounts == AMOUNTS else ""))
         yield from map(Text, task.fields.get("notes", ()))

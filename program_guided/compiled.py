@@ -22,6 +22,7 @@ import hashlib
 import os
 import pickle
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -258,6 +259,8 @@ class _Notice(event.Listener):
     def on_start(self, event: Any) -> None:
         dispatcher = event.data["dispatcher"]
         if _is_kernel(dispatcher):
+            if not self._compiling:  # raised inside of the compiler, an interrupt would be a traceback
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             self._compiling.append(dispatcher)
             if len(self._compiling) == 1 and len(_called(dispatcher)) > 1 and sys.stderr is not None:
                 self._begin(len(_called(dispatcher)))
@@ -275,6 +278,7 @@ class _Notice(event.Listener):
             if self._bar is not None:
                 self._bar.stop()
                 self._bar = None
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
     def _begin(self, total: int) -> None:
         problem = _base()[1]

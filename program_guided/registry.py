@@ -133,7 +133,8 @@ def _file_of(given: str) -> tuple[Path, str] | None:
 def _of_file(given: str, base: type) -> Any:
     path, name = _file_of(given) or (Path(given), "")
     if not path.is_file():
-        raise DataError(f"{path}: there is no such file; is the path right?")
+        problem = "is a folder" if path.is_dir() else "there is no such file"
+        raise DataError(f"{path}: {problem}; is the path right?")
     module = _module_of(path)
     own = {
         each.__name__: each
@@ -174,7 +175,7 @@ def _module_of(path: Path) -> Any:
         raise
     except SyntaxError as error:
         del sys.modules[name]
-        raise DataError(f"{error.filename or path}:{error.lineno}: is not Python: {error.msg}") from None
+        raise DataError(f"{error.filename or path}:{error.lineno or 1}: is not Python: {error.msg}") from None
     except Exception as error:
         del sys.modules[name]
         lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == str(resolved)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import tyro
 
@@ -24,9 +25,10 @@ Options that belong to a task are shown with an agent of it, or with --task: pro
 class Selection:
     """Whom to measure, and in what."""
 
-    agents: tyro.conf.Positional[tuple[str, ...]] = ()
+    agents: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="AGENT")] = ()
     """Checkpoints (folders that 'proto train' wrote, or shipped ones by name), or built-in agents: planner, random,
-    oracle. Several are shown side by side; checkpoints that differ in their seed only are averaged too."""
+    oracle. Several are shown side by side; checkpoints that differ in their seed only are averaged too. Left out, the
+    shipped checkpoint with the task's name."""
     task: OptionalText = None
     """A built-in or installed task, path/to/file.py, or module:Class; left out, that of the checkpoints."""
 

@@ -23,7 +23,7 @@ COMMANDS = {
     "evaluate": "Measure agents in their task.",
     "models": "List checkpoints that ship, and the models that can be trained.",
     "dataset": "Make, index or describe the data of a task.",
-    "bench": "Measure speed, beside peers.",
+    "bench": "Measure speed, beside peers (from a clone).",
     "completion": "Print a script that completes commands and options in a shell.",
 }
 """Each is a file of this folder with a function `main`; further ones belong to tasks (`registry.COMMANDS`)."""

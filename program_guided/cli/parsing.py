@@ -22,6 +22,7 @@ from program_guided.errors import UsageError
 __all__ = ["STYLE", "asks_for_help", "own_options", "parse", "part_of", "read", "select"]
 
 T = TypeVar("T")
+HELP = {"-h", "--help"}
 STYLE = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes, tyro.conf.CascadeSubcommandArgs)
 PHRASES = {
     r"Unrecognized options: (?:.*?(?=--))?([^,]*).*": r"unknown option \1",
@@ -59,15 +60,18 @@ def read(kind: Any, prog: str, arguments: Sequence[str], **how: Any) -> Any:
     except SystemExit as ended:
         if not ended.code:  # the help has been printed
             raise
-    command = shlex.join([*prog.split(), *takewhile(lambda each: not each.startswith("-"), arguments)])
-    raise UsageError(f"{_problem(said.getvalue())} (for help: {command} --help)")
+    if asks_for_help(arguments) and arguments:  # of something that there is not
+        return read(kind, prog, [each for each in arguments if each not in HELP], **how)
+    problem, given = _problem(said.getvalue()), takewhile(lambda each: not each.startswith("-"), arguments)
+    command = shlex.join([*prog.split(), *(each for each in given if repr(each) not in problem)])
+    raise UsageError(f"{problem} (for help: {command} --help)")
 
 
 @contextmanager
 def _unbroken_lines(arguments: Sequence[str]) -> Iterator[None]:
     """Let tyro break no line of an error's box; help is as wide as the terminal."""
     before = os.environ.get("COLUMNS")
-    if {"-h", "--help"}.isdisjoint(arguments):
+    if HELP.isdisjoint(arguments):
         os.environ["COLUMNS"] = "10000"
     try:
         yield
@@ -97,7 +101,7 @@ def _problem(box: str) -> str:
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
     """Whether a command is to explain itself."""
-    return not arguments or not {"-h", "--help"}.isdisjoint(arguments)
+    return not arguments or not HELP.isdisjoint(arguments)
 
 
 def _field(name: str, part: Any) -> tuple[str, Any] | tuple[str, Any, Any]:

@@ -11,7 +11,15 @@ from typing import Annotated, Any
 import tyro
 
 from program_guided.cli.parsing import asks_for_help, own_options, parse, select
-from program_guided.cli.tasks import command_of, is_checkpoint, program_of, read_source, task_of_agents, with_options
+from program_guided.cli.tasks import (
+    BUILT_IN,
+    command_of,
+    is_checkpoint,
+    program_of,
+    read_source,
+    task_of_agents,
+    with_options,
+)
 from program_guided.errors import DataError, UsageError
 from program_guided.output import OptionalText
 from program_guided.registry import SHIPPED
@@ -73,5 +81,6 @@ def _with_seed(command: Any, text: str) -> Any:
 def _shipped(task: type) -> str:
     name = str(getattr(task, "name", ""))
     if not (SHIPPED / name).is_dir():
-        raise DataError(f"name an agent: a folder that 'proto train {task.given or name}' wrote")  # type: ignore[attr-defined]
+        trained = f"a folder that 'proto train {task.given or name}' wrote"  # type: ignore[attr-defined]
+        raise DataError(f"name an agent with --agent: {trained}, or a built-in one ({', '.join(BUILT_IN)})")
     return name

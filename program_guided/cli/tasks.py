@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,8 +67,9 @@ class Source(NamedTuple):
 
 def read_source(file: Path | None, program: str | None = None) -> Source:
     """A program as a user gives it: a file, the name of an example, `-` for standard input, or the text itself."""
+    from program_guided.language.domain import unknown
     from program_guided.language.parser import decoded, read_text
-    from program_guided.shipped import example
+    from program_guided.shipped import EXAMPLES, example
 
     if file is None:
         return Source(Path("<program>"), program or "")
@@ -75,15 +77,25 @@ def read_source(file: Path | None, program: str | None = None) -> Source:
         name = "<standard input>"
         return Source(Path(name), decoded(sys.stdin.buffer.read(), name))
     path = example(file)
+    if path.suffix == ".py":
+        raise DataError(f"{file}: is no program; if it is a task: proto train {file}")
     if not path.exists() and path.name == str(path):
-        raise DataError(f"{file}: there is no such file, and no example of that name (proto examples lists them)")
+        names = [each.stem for each in EXAMPLES.glob("*.prg")]
+        problem = unknown("example", str(file), names)
+        raise DataError(f"{problem} (there is no such file either; proto examples lists what there is)")
     return Source(path, read_text(path))
 
 
 def program_of(source: Source, task: Any | None) -> tuple[Any, Program]:
     """A program and its task: the named one, else the one in whose language it is written."""
     if task is not None:
-        return task, _parsed(task, source)
+        try:
+            return task, _parsed(task, source)
+        except ProgramError as error:
+            other = _written_for(source, task)
+            if other is None:
+                raise
+            raise DataError(f"{source.path}: is a program of {other}, not of {task.task_name}") from error
     problems: list[ProgramError] = []
     for name in _by_default():
         candidate = load_task(name)()
@@ -92,6 +104,17 @@ def program_of(source: Source, task: Any | None) -> tuple[Any, Program]:
         except ProgramError as error:
             problems.append(error)
     raise min(problems, key=lambda error: len(error.problems))
+
+
+def _written_for(source: Source, task: Any) -> str | None:
+    """Another task in whose language a program is written."""
+    for name in _by_default():
+        candidate = load_task(name)()
+        if candidate.task_name != task.task_name:
+            with suppress(ProgramError):
+                _parsed(candidate, source)
+                return name
+    return None
 
 
 def _by_default() -> Iterator[str]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -18,7 +18,7 @@ from program_guided.errors import DataError, UsageError
 from program_guided.files import read_json
 from program_guided.learning.settings import Algorithm, Target
 from program_guided.output import Flag, OptionalPath, provenance
-from program_guided.registry import MODELS, model_config
+from program_guided.registry import MODELS, model_config, named_before
 
 __all__ = ["DESCRIPTION", "main"]
 
@@ -36,7 +36,7 @@ FLAGS = ("wandb",)
 class Selection:
     """Options that decide which others there are."""
 
-    task: tyro.conf.Positional[str]
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
     """A built-in or installed task, path/to/file.py, or module:Class."""
     target: Target = "dense"
     """dense: the oracle's results, or the planner's actions, are labels (L_D). partial: only the answer is (L_P).
@@ -64,7 +64,7 @@ class Run:
     seed: int = 0
     """Seed of the weights, the data's order, the worlds and chance."""
     out: OptionalPath = None
-    """Folder of the run; out/TASK-TARGET-MODEL-SEED if left out."""
+    """Folder of the run; out/TASK-TARGET-MODEL-SEED if left out (with the algorithm, if it is not the default)."""
     start: OptionalPath = None
     """A checkpoint to begin with, instead of weights that are drawn by chance."""
     resume: Flag = False
@@ -151,7 +151,8 @@ def _train(options: Any) -> int:
     chosen, run, task = options.selection, options.run, options.task
     options.model.check()
     options.settings.check(run.processes)
-    folder = run.out or Path("out") / f"{task.task_name}-{chosen.target}-{chosen.model}-{run.seed}"
+    target = chosen.target if chosen.algorithm == Selection.algorithm else f"{chosen.target}-{chosen.algorithm}"
+    folder = run.out or Path("out") / f"{task.task_name}-{target}-{chosen.model}-{run.seed}"
     task.check(chosen.target)
     reader = task.reader_config
     if hasattr(options, "reader"):
@@ -187,5 +188,8 @@ def _train(options: Any) -> int:
         print("interrupted;", state, file=sys.stderr)
         return 130
     if first:
-        print(f"wrote {folder}; next: proto evaluate {folder}    proto run PROGRAM --agent {folder}")
+        if bar.moments == 0:
+            print(f"{folder}: the training was finished already; for a longer one, begin anew with --start {folder}")
+        named = "" if named_before(task.given) else f" --task {task.given}"
+        print(f"wrote {folder}; next: proto evaluate {folder}{named}    proto run PROGRAM --agent {folder}{named}")
     return 0

@@ -41,7 +41,7 @@ class Kind(IntEnum):
 class RoutineTable:
     """The compiled program, column by column; `n` is the number of rows."""
 
-    domain: Domain
+    domain: Domain = field(repr=False)
     calls: tuple[Call, ...]
     """Flat calls; a `Ref` holds the row whose result is taken."""
     operation: NDArray[np.int16]

@@ -18,6 +18,8 @@ class ProgressBar:
         self._task = self._bars.add_task("training", total=None, rate="")
         self._loss: float | None = None
         self._start: tuple[int, float] | None = None
+        self.moments = 0
+        """Calls so far."""
 
     def __enter__(self) -> ProgressBar:
         self._bars.start()
@@ -29,6 +31,7 @@ class ProgressBar:
         self._bars.stop()
 
     def __call__(self, moment: Moment) -> None:
+        self.moments += 1
         self._loss = moment.loss if self._loss is None else 0.98 * self._loss + 0.02 * moment.loss
         self._start = self._start or (moment.samples, moment.seconds)
         done, seconds = moment.samples - self._start[0], moment.seconds - self._start[1]

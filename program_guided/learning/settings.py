@@ -208,7 +208,7 @@ class PPOSettings(RewardSettings):
     """Proximal policy optimisation, with a curriculum, hindsight and answer replay."""
 
     steps: int = 5_000_000
-    """Steps of single worlds."""
+    """Steps of single worlds, rounded up to whole rollouts."""
     learning_rate: float = 1e-3
     """Learning rate at its height."""
     warmup: int = 5

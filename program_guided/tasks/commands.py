@@ -136,6 +136,8 @@ class EvaluateStatic:
 
         if name == ORACLE:
             return _oracle_figures(task, split), {}
+        if name in ("planner", "random"):
+            raise DataError(f"{name}: {task.task_name} has no such agent; name a checkpoint, or oracle")
         executor = load_executor(name, task)
         source = executor.task.source(split)
         progress.update(bar, total=len(source))
@@ -162,7 +164,7 @@ class EvaluateStatic:
         for mean in figures["means"]:
             title = f"{mean['model']}, {len(mean['seeds'])} seeds"
             rows.append([title, mean["split"], f"{mean['accuracy']:.2f} ± {mean['standard_error']:.2f}", "", "", ""])
-        headings = ("agent", "split", "%", "of programs not in train, %", "examples", "weakest operation")
+        headings = ("agent", "split", "%", "unseen programs, %", "answers", "weakest operation")
         print_table("last results right", headings, rows)
         if self.breakdown:
             for name, agent in figures["agents"].items():
@@ -207,7 +209,7 @@ def _percent(value: float | None) -> str:
 
 def _weakest(routines: Mapping[str, float]) -> str:
     name = min(routines, key=lambda each: routines[each], default="")
-    return f"{name} {routines[name]:.1f}" if name else ""
+    return f"{name} {routines[name]:.1f}" if name and routines[name] < 100 else ""
 
 
 @dataclass(frozen=True)
@@ -239,10 +241,16 @@ class RunStatic:
         print(f"{task.task_name}, example {self.example} of {self.split}: {_short(task.show(specification))}")
         verdicts = {True: "right", False: "wrong", None: "not known"}
         rows = [
-            [each.routine, f"{each.result} ({each.probability:.2f})", each.truth, verdicts[each.right]]
+            [
+                str(each.number),
+                each.routine,
+                f"{each.result} ({each.probability:.2f})",
+                each.truth,
+                verdicts[each.right],
+            ]
             for each in execution.findings
         ]
-        print_table("", ("routine", "executor", "oracle", ""), rows)
+        print_table("", ("", "routine", Path(agent).name, "oracle", ""), rows)
         print(f"answer: {execution.findings[-1].result}; the oracle's: {execution.truth} ({verdicts[execution.right]})")
         return int(execution.right is False)
 

@@ -72,8 +72,10 @@ class TrainedExecutor(Protocol):
         """Execute a program; what else it takes, and what it returns, depends on the task."""
 
 
-def task_of(checkpoint: Checkpoint, given: str | None = None) -> Any:
+def task_of(checkpoint: Checkpoint, given: str | type[TaskBase] | None = None) -> Any:
     """The class of a checkpoint's task; one clear error if it must be named."""
+    if isinstance(given, type):
+        return given
     origin, path = checkpoint.task, checkpoint.folder / "config.json"
     if given is None and not named_before(origin.given):
         raise DataError(
@@ -84,7 +86,11 @@ def task_of(checkpoint: Checkpoint, given: str | None = None) -> Any:
 
 
 def load_executor(
-    name: str | Path, task: str | TaskBase | None = None, *, device: str | torch.device = "cpu", **acting: Any
+    name: str | Path,
+    task: str | TaskBase | type[TaskBase] | None = None,
+    *,
+    device: str | torch.device = "cpu",
+    **acting: Any,
 ) -> Any:
     """The executor of a checkpoint: a shipped one by name, or a folder. `task` is given as the user names it, or with
     options; left out, it has those that it was trained with."""
@@ -94,7 +100,7 @@ def load_executor(
     return known.executor(_moved(checkpoint.build(known.plain_reader), device), checkpoint, **acting)
 
 
-def trained_task(checkpoint: Checkpoint, given: str | None = None) -> Any:
+def trained_task(checkpoint: Checkpoint, given: str | type[TaskBase] | None = None) -> Any:
     """A checkpoint's task with the options that it was trained with."""
     task, options = task_of(checkpoint, given), checkpoint.task.options
     known = {each.name for each in fields(task)}
@@ -150,6 +156,8 @@ def check_words(program: Program, vocabulary: Vocabulary, domain: Domain, source
 class Finding:
     """The result of one routine, beside the oracle's."""
 
+    number: int
+    """Number of the routine in the program, from 1."""
     routine: str
     result: str
     probability: float
@@ -208,7 +216,7 @@ class StaticExecutor:
             found, truth = types[number].show(result), self._shown(table, row, truths[row])
             text = print_call(table.calls[row], task.domain, names)
             right = None if truths[row] is None else found == truth
-            findings.append(Finding(text, found, probability, truth, right))
+            findings.append(Finding(row + 1, text, found, probability, truth, right))
         right = None if truths[last] is None else findings[-1].result == expected
         return Execution(tuple(findings), result, expected, right)
 
@@ -234,7 +242,8 @@ class StaticOracle:
         for row in path_of(table, truths.__getitem__):
             found = shown(task, table, row, truths[row])
             right = None if truths[row] is None else True
-            findings.append(Finding(print_call(table.calls[row], task.domain, names), found, 1.0, found, right))
+            text = print_call(table.calls[row], task.domain, names)
+            findings.append(Finding(row + 1, text, found, 1.0, found, right))
         self.last = row
         return Execution(tuple(findings), truths[row], findings[-1].truth, findings[-1].right)
 

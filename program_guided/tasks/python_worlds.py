@@ -318,13 +318,18 @@ def seeded(seed: int, variant: int) -> Random:
     return Random(f"{seed} {variant}")
 
 
-def feasible(task: WorldTask, table: RoutineTable, seed: int, worlds: int = TRIED) -> bool:
+def feasible(
+    task: WorldTask, table: RoutineTable, seed: int, worlds: int = TRIED, ended: dict[str, bool] | None = None
+) -> bool:
     """Whether the planner finishes a program in one of its first worlds."""
-    return any(_finishes(task, table, seed, number) for number in range(worlds))
+    return any(_finishes(task, table, seed, number, ended) for number in range(worlds))
 
 
-def _finishes(task: WorldTask, table: RoutineTable, seed: int, number: int) -> bool:
-    """Whether the planner finishes a program in the world of this number."""
+def _finishes(
+    task: WorldTask, table: RoutineTable, seed: int, number: int, ended: dict[str, bool] | None = None
+) -> bool:
+    """Whether the planner finishes a program in the world of this number; `ended` says of behaviours that it began
+    whether one was ever ended."""
     world, pointer, values = task.draw(seeded(seed, number)), start(table), dict[int, Any]()
     for _ in range(task.limit):
         routine = pointer.routine
@@ -335,6 +340,9 @@ def _finishes(task: WorldTask, table: RoutineTable, seed: int, number: int) -> b
             values[routine] = _answer(task, world, table, routine, values)
         except Failed:
             return False
+        if is_action and ended is not None:
+            name = table.calls[routine].operation
+            ended[name] = ended.get(name, False) or bool(values[routine])
         if is_action and not values[routine]:
             continue
         pointer = advance(table, pointer, bool(values[routine]))
@@ -354,11 +362,9 @@ def _answer(task: WorldTask, world: Any, table: RoutineTable, routine: int, valu
         task.call(world, call, _inputs(table, routine, values)),
         task.domain.operation(call.operation).output,
     )
-    if output == ACTION:
-        return value
     if value is None:
         raise DataError(f"{task.task_name}.{call.operation}: gives None; in a world every result must be known")
-    if output == BOOLEAN:
+    if output in (ACTION, BOOLEAN):
         return bool(value)
     expected = task.results[output].values  # type: ignore[attr-defined]
     if value not in expected:

@@ -15,7 +15,8 @@ import inspect
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from program_guided.errors import DataError
 from program_guided.language.domain import ACTION, BOOLEAN, Choice, Input, Number, Operation, Parameter, Text
@@ -175,9 +176,10 @@ def _method(task: type, name: str, function: Any) -> Method:
 def _output(task: type, name: str, function: Any, hints: Mapping[str, Any]) -> ResultType:
     if "return" not in hints:
         raise DataError(f"{task.__name__}.{name}: has no return annotation; write one, as in: def {name}(...) -> bool")
-    if hints["return"] is str:
-        return AnswerType()
-    return _type_of(task, f"{name} returns", hints["return"], function)
+    kinds = [each for each in get_args(hints["return"]) if each is not NoneType]
+    optional = get_origin(hints["return"]) in (Union, UnionType) and len(kinds) == 1  # None: not known
+    given = kinds[0] if optional else hints["return"]
+    return AnswerType() if given is str else _type_of(task, f"{name} returns", given, function)
 
 
 def _argument(task: type, name: str, argument: str, function: Any, hints: Mapping[str, Any]) -> ResultType | None:

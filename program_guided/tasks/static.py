@@ -153,7 +153,8 @@ class StaticSource:
         """One clear error if too few examples are left to train on, or the first one cannot be encoded."""
         if len(self) <= self.task.held_out:
             raise DataError(
-                f"held-out {self.task.held_out}: train has {len(self)} examples; at least one must be trained on"
+                f"held-out {self.task.held_out}: train has only {len(self)} examples, of which at least one must be "
+                "trained on; hold out fewer"
             )
         self.batch(np.zeros(1, np.int64))
 

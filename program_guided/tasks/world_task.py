@@ -180,9 +180,10 @@ class WorldTask(BatchWorldTask):
         source = random.Random(f"{self.task_name} {self.version}")
         chosen: dict[str, list[Program]] = {name: [] for name in self.split_sizes}
         for _ in range(MAX_DRAWS * sum(self.split_sizes.values())):
-            name = next((each for each in reversed(chosen) if len(chosen[each]) < self.split_sizes[each]), None)
-            if name is None:
+            missing = {name: size - len(chosen[name]) for name, size in self.split_sizes.items()}
+            if not any(missing.values()):
                 break
+            (name,) = source.choices(list(missing), list(missing.values()))
             program = sample_program(vocabulary, self.shape, source)
             text = print_program(program, self.domain)
             if text not in seen and self._possible(program, len(seen)):
@@ -201,13 +202,20 @@ class WorldTask(BatchWorldTask):
         from program_guided.tasks.python_worlds import MAX_REDRAWS, feasible
 
         super().check_data(target)
+        ended = dict[str, bool]()
         for entry in self.entries("train") if self.has_planner else ():
-            if not feasible(self, self.compile(entry.program), entry.seed, MAX_REDRAWS):
+            if not feasible(self, self.compile(entry.program), entry.seed, MAX_REDRAWS, ended):
                 raise DataError(
                     f"{self.task_name}: the planner (`best`) finishes this program of train in none of {MAX_REDRAWS} "
                     f"worlds within {self.limit} steps; leave it out, or mend `best` or `draw`:\n"
                     + print_program(entry.program, self.domain)
                 )
+        never = ", ".join(name for name, once in ended.items() if not once)
+        if never:
+            raise DataError(
+                f"{self.task_name}: the planner (`best`) never ends {never} in any world of train; does the behaviour "
+                "return True at its end, and does `act` change the world?"
+            )
 
     @property
     def has_planner(self) -> bool:

@@ -277,7 +277,7 @@ def main() -> int:
 
 
 def _import_all() -> None:
-    """What the commands import, so that forked processes begin at once."""
+    """Import all that the commands import, so that forked processes begin at once."""
     import h5py  # noqa: F401
     import lightning_fabric  # noqa: F401
     import tensorboard  # noqa: F401

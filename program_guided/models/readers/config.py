@@ -276,6 +276,8 @@ def _finite(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _array(specification: Mapping[str, ArrayLike], name: str, dimensions: int) -> NDArray[Any]:
+    if not isinstance(specification, Mapping):
+        raise DataError(f"encode gives {type(specification).__name__}; expected a dictionary of arrays, with {name!r}")
     try:
         found = np.asarray(specification[name])
     except KeyError:

@@ -315,7 +315,7 @@ class Batch:
         """The pool's row of a world; `WorldError` if there is none."""
         if not self.possible(program, variant):
             raise WorldError(
-                f"no world of side {self.sides[0]} to {self.sides[1]} was found in which program {program} can be "
+                f"no world of side {self.sides[0]} to {self.sides[1]} was found in which this program can be "
                 f"finished within {TIME_LIMIT} steps; does it ask for something impossible?\n"
                 f"{self.entries[program].text}"
             )
