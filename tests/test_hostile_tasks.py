@@ -622,3 +622,82 @@ def test_a_checkpoint_s_words_are_used_where_programs_have_changed_since(tmp_pat
     model = checkpoint_of(Spoken(), tmp_path / "run")
     monkeypatch.setattr(Spoken, "words", ("zwei", "one", "two", "three"))
     assert world_agent(Spoken(), str(tmp_path / "run"))[2].vocabulary.words == model.sizes.vocabulary
+
+
+def test_a_behaviour_that_returns_nothing_or_never_ends_is_one_clear_error():
+    class Silent(Plain):
+        name = "silent"
+        split_sizes: ClassVar = {"train": 12, "test": 2}
+
+        def best(self, world, routine, *place):
+            return "left"
+
+        @behaviour
+        def stay(self, world):
+            return self.ends
+
+        @condition
+        def high(self, world) -> bool:
+            return world["at"] > 2
+
+        def programs(self, split):
+            return ["if high():\n  stay()\nreach(0)"] * 12
+
+    Silent.ends = None
+    with pytest.raises(DataError, match="silent.stay: gives None"):
+        Silent(held_out=1).check("dense")
+    Silent.ends = False
+    with pytest.raises(DataError, match="never ends stay in any world of train"):
+        Silent(held_out=1).check("dense")
+
+
+def test_a_result_that_may_be_unknown_may_say_so():
+    class Doubtful(Fragile):
+        name = "doubtful"
+
+        @operation
+        def perhaps(self, numbers) -> bool | None:
+            return None
+
+        @operation
+        def color(self, numbers) -> Color | None:
+            return "red"
+
+    assert {each.name: each.output for each in Doubtful().domain.operations}["color"] == "Color"
+    assert Doubtful().results["Boolean"].name == "Boolean"
+
+
+def test_splits_that_are_sampled_share_the_shortest_programs():
+    class Two(Plain):
+        name = "two"
+        split_sizes: ClassVar = {"train": 60, "test": 20}
+
+        @condition
+        def high(self, world) -> bool:
+            return world["at"] > 2
+
+    shortest = {split: min(len(Two().compile(each)) for each in Two().programs(split)) for split in Two().splits}
+    assert shortest["train"] == 1
+    assert not set(map(str, Two().programs("train"))) & set(map(str, Two().programs("test")))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("run", "bridge", "--agent", "visual"), "is a program of minecraft, not of visual"),
+        (("run", "lists.py"), "is no program; if it is a task: proto train lists.py"),
+        (("run", "brige"), "unknown example 'brige': did you mean 'bridge'?"),
+        (
+            ("dataset", "stat", "--help"),
+            "'stat' is not one of 'build', 'index', 'stats' (for help: proto dataset --help)",
+        ),
+        (("train",), "name the task before the options"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments, problem, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code, _, error = proto(*arguments, monkeypatch=monkeypatch, capsys=capsys)
+    assert code in (1, 2)
+    assert problem in error or arguments == ("train",)
+    assert error.count("\n") == 1
+    assert not list(tmp_path.glob("out"))

@@ -90,7 +90,9 @@ def _problem(box: str) -> str:
             sections.append([])
         else:
             sections[-1].append(line)
-    first, *advice = [each for each in sections if each] or [["it cannot be read"]]
+    filled = [each for each in sections if each] or [["it cannot be read"]]
+    framed = not {"╭", "+"}.isdisjoint(box)
+    first, *advice = filled if framed or len(filled) == 1 else filled[1:]  # without a frame, the title is a section
     missing = [line for line in first[1:] if not line.endswith("(required)")]
     text = f"missing: {', '.join(missing)}" if first[0].startswith("Missing from") else first[0]
     for pattern, shown in PHRASES.items():
