@@ -710,12 +710,15 @@ def test_what_takes_results_or_is_a_value_is_asked_for_as_it_was():
     step = replace(rollout(rows=[0, 1], answers=[-1, TRUE]), right=torch.tensor([[0, 1, 1, 0], [0, 0, 1, 0]]).bool())
     parents = torch.tensor([[[-1, 2]], [[-1, -1]]])
     replay.add(replace(step, observation=replace(step.observation, parents=parents)))
+    kinds = set()
     for seed in range(5):
         seen, right = replay.draw(2, torch.Generator().manual_seed(seed))
         for words, parent, row in zip(seen.words[:, 0], seen.parents[:, 0], right, strict=True):
             as_it_was = words.tolist() == [1, 1]
+            kinds.add(as_it_was)
             assert parent.tolist() == ([-1, 2] if as_it_was else [-1, -1])
             assert row.sum() == (2 if as_it_was else 1)
+    assert kinds == {True, False}
 
 
 def test_a_replay_keeps_the_latest_labels():
