@@ -15,7 +15,7 @@ import program_guided
 from benchmarks import BENCHMARKS
 from program_guided import output
 from program_guided.cli import bench
-from program_guided.cli.main import COMMANDS
+from program_guided.cli.main import COMMANDS, main
 from program_guided.errors import DataError
 from program_guided.registry import COMMANDS as OF_TASKS
 from program_guided.shipped import example, summary, written_seed
@@ -449,7 +449,8 @@ def test_bench_without_a_clone_is_one_clear_error(monkeypatch, tmp_path):
         bench.main(["world"])
 
 
-def test_a_negative_seed_and_senseless_numbers_are_refused():
+def test_a_negative_seed_and_senseless_numbers_are_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     for arguments in (
         ["run", EXAMPLES / "bridge.prg", "--seed", "-3"],
         ["run", EXAMPLES / "bridge.prg", "--seed", "9" * 25],
@@ -475,10 +476,13 @@ def test_a_negative_seed_and_senseless_numbers_are_refused():
         ["evaluate", "planner", "--task", "nowhere.py"],
         ["dataset", "build", "--verify", "--folder", EXAMPLES],
     ):
-        answered = proto(*arguments)
-        assert answered.returncode == 1, arguments
-        assert answered.stderr.startswith("error: "), arguments
-        assert answered.stderr.count("\n") == 1, arguments
+        monkeypatch.setattr(sys, "argv", ["proto", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr().err
+        assert ended.value.code == 1, arguments
+        assert said.startswith("error: "), arguments
+        assert said.count("\n") == 1, arguments
 
 
 def test_a_closed_pipe_or_full_disk_is_no_traceback():

@@ -87,7 +87,7 @@ def test_every_addition_to_the_paper_s_equations_has_a_switch():
     ],
 )
 def test_computing_the_pointed_row_equals_computing_every_row(name, settings):
-    """Algorithm 1: forty steps of random programs, Z kept between the steps in both forms."""
+    """Algorithm 1: thirty steps of random programs, Z kept between the steps in both forms."""
     torch.manual_seed(0)
     model = minecraft_model(name, **SMALL, **settings).eval()
     every = load_split("longer") + load_split("complex")
@@ -99,7 +99,7 @@ def test_computing_the_pointed_row_equals_computing_every_row(name, settings):
     routines = int(batch.programs.size.max())
     results = torch.zeros(12, routines, model.width)
     words = torch.from_numpy(batch.view.words)[:, :routines]
-    for _ in range(40):
+    for _ in range(30):
         _, rows = infer(model, execution.observe())
         pointed = torch.from_numpy(batch.routine.astype(np.int64)).clamp(max=routines - 1)[:, None]
         parents = torch.from_numpy(batch.previous.astype(np.int64))[:, None, None]
@@ -400,7 +400,7 @@ def by_all_rows(model, specification, programs, steps):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("name", "reader"), STATIC)
 def test_sequential_and_parallel_execution_and_all_rows_agree(name, reader, seed):
     """Algorithm 1 against Algorithm 3, all rows of Z against pointed rows, on random programs with ordered inputs."""
@@ -505,7 +505,7 @@ def path_by_full(model, specification, table, of):
 @pytest.mark.parametrize(("name", "reader"), STATIC)
 def test_executing_all_rows_and_following_the_pointer_equals_executing_the_path_alone(name, reader):
     taken = set()
-    for seed in range(3):
+    for seed in range(2):
         model, tables = static_model(name, reader, seed), static_tables(seed, control=0.6)
         programs = static_programs(tables, seed)
         assert programs.flow is not None
@@ -516,7 +516,7 @@ def test_executing_all_rows_and_following_the_pointer_equals_executing_the_path_
         alone = execute(model, specification, programs, parallel=False)
         close(every[executed], alone[executed])
         assert torch.equal((alone != 0).any(dim=2), executed), "off the path nothing is executed"
-        for number, table in enumerate(tables):
+        for number, table in list(enumerate(tables))[::3]:
             results, path = path_by_full(model, specification, table, int(programs.of[number]))
             assert executed[number].nonzero()[:, 0].tolist() == path
             assert int(last[number]) == path[-1]

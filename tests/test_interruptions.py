@@ -16,7 +16,7 @@ from program_guided.learning.trainer import Job, train
 from program_guided.models.config import PlusConfig
 
 TINY = {"word_width": 8, "hidden": 16, "heads": 2, "blocks": 1}
-TIMES = {"minutes", "seconds", "samples a second"}
+TIMES = {"minutes", "seconds", "samples a second", "sha256"}
 
 
 class Killed(BaseException):

@@ -509,7 +509,7 @@ arbitrary_texts = st.one_of(
     st.lists(indented_lines, max_size=10).map("\n".join),
 )
 FUZZ = settings(
-    max_examples=10_000,
+    max_examples=4_000,
     deadline=None,
     derandomize=True,
     database=None,

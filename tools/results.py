@@ -296,6 +296,47 @@ def real() -> str:
 
 
 @block
+def examples() -> str:
+    """Tasks in one file each, trained with their defaults."""
+    lists = next(iter(results("lists")["agents"].values()))
+    test = lists["splits"]["test"]
+    weakest = min(test["routines"].values())
+    rows = [
+        (
+            "`lists.py`",
+            "the oracle",
+            f"{test['accuracy']:.1f} of all answers, {test['unseen_programs']:.1f} of programs not in train",
+            f"every operation at least {weakest:.1f}",
+            f"{lists['training']['minutes']:.0f}",
+        )
+    ]
+    for name, teacher in (("lamps_dense", "a planner"), ("lamps_reward", "reward alone")):
+        agent = next(iter(results(name)["agents"].values()))
+        found, minutes = agent["splits"]["test"], f"{agent['training']['minutes']:.0f}"
+        failed = sum(count for outcome, count in found["outcomes"].items() if outcome != "finished")
+        finished = f"{found['completion']:.1f} of programs finished"
+        rows.append(("`lamps.py`", teacher, finished, f"{failed} of {found['programs']} failed", minutes))
+    return table(("task", "learned from", "% of test", "", "minutes, one core"), rows)
+
+
+@block
+def robustness() -> str:
+    """Kills, damaged files, mutants."""
+    kills, damage, mutants = results("soak_kills"), results("soak_damage"), results("mutants")
+    killed = sum(each["killed"] for each in kills["commands"].values())
+    different = sum(each["different"] for each in kills["commands"].values())
+    cases = sum(each["cases"] for each in damage["kinds"].values())
+    memory = max(each["peak_megabytes"] for each in damage["kinds"].values())
+    return prose(
+        f"""{len(kills["commands"])} long commands were killed {killed} times, at random moments and before every rename
+        of a file, and resumed: {different} ended with other bytes ([raw figures](../results/soak_kills.json)).
+        {cases:,} damaged files gave one clear line each, or exactly what the whole file gives, with at most {memory} MB
+        of memory ([raw figures](../results/soak_damage.json)). Of {mutants["count"]} changes that break the code the
+        tests notice {mutants["killed"]} ([raw figures](../results/mutants.json))."""
+    )
+
+
+@block
 def splits() -> str:
     """Sizes of the splits of the world."""
 

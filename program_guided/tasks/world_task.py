@@ -198,10 +198,14 @@ class WorldTask(BatchWorldTask):
         return not self.has_planner or feasible(self, self.compile(program), seed)
 
     def check_data(self, target: Target) -> None:
-        """One clear error for a program of train that the planner finishes in no world."""
+        super().check_data(target)
+        _ = self._planner_finishes
+
+    @cached_property
+    def _planner_finishes(self) -> bool:
+        """True; one clear error for a program of train that the planner, if there is one, finishes in no world."""
         from program_guided.tasks.python_worlds import MAX_REDRAWS, feasible
 
-        super().check_data(target)
         ended = dict[str, bool]()
         for entry in self.entries("train") if self.has_planner else ():
             if not feasible(self, self.compile(entry.program), entry.seed, MAX_REDRAWS, ended):
@@ -216,6 +220,7 @@ class WorldTask(BatchWorldTask):
                 f"{self.task_name}: the planner (`best`) never ends {never} in any world of train; does the behaviour "
                 "return True at its end, and does `act` change the world?"
             )
+        return True
 
     @property
     def has_planner(self) -> bool:

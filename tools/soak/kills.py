@@ -30,7 +30,7 @@ __all__ = ["JOBS", "Job", "soak"]
 TINY = ("--word-width", 8, "--hidden", 16, "--heads", 2, "--blocks", 1)
 REWARD = ("train", "minecraft", "--target", "reward", "--num-envs", 8, "--num-steps", 16, "--minibatch-size", 64)
 VISUAL = ("train", "visual", "--data", ".", "--features", "world/objects")
-TIMES = {"minutes", "seconds", "samples a second"}
+TIMES = {"minutes", "seconds", "samples a second", "sha256"}
 STATE = "training.safetensors"
 
 
