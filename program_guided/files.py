@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "LOCK",
     "check_writable",
     "held",
     "make_folder_of",
@@ -37,6 +38,8 @@ __all__ = [
     "write_atomically",
 ]
 
+LOCK = ".lock"
+"""The file that its owner holds while it writes to a folder."""
 DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error)
 """Errors of damaged archives, beside Python's own."""
 
@@ -66,7 +69,7 @@ def renamed(path: Path) -> Iterator[Path]:
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Only this process writes to a folder; another that tries gets an error. The lock dies with its owner."""
-    path = folder / ".lock"
+    path = folder / LOCK
     make_folder_of(path)
     while True:
         try:

@@ -254,6 +254,15 @@ def test_a_finished_index_is_made_again_only_when_its_sources_change(tmp_path):
     assert make_index(root, root / "index", skip_bad=True)
 
 
+def test_killed_at_its_very_end_a_build_is_swept_by_the_next(world, tmp_path):
+    assert make_index(world, tmp_path)
+    (tmp_path / "unfinished").mkdir()
+    (tmp_path / "unfinished" / "0000-00000.npz").write_bytes(b"")
+    (tmp_path / ".lock").touch()
+    assert not make_index(world, tmp_path)
+    assert not {"unfinished", ".lock"} & {path.name for path in tmp_path.iterdir()}
+
+
 def test_parts_of_other_sources_are_not_used(tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "PART_BYTES", 10)
     root = small(tmp_path / "root", **{"1": QUESTION, "2": QUESTION})

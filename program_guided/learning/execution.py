@@ -32,7 +32,7 @@ from torch import Tensor
 from program_guided.language.domain import BOOLEAN
 from program_guided.language.table import Kind
 from program_guided.learning.observation import Observation
-from program_guided.learning.worlds import Observable
+from program_guided.learning.worlds import Observable, Only
 from program_guided.models.attention import Watch
 from program_guided.models.config import VALUE
 from program_guided.models.model import Model, Step
@@ -93,7 +93,7 @@ def execute(
     watch: list[Watch] | None = None,
 ) -> Tensor:
     """Z of every program, (batch, routines, d); 0 for routines that were not executed. `watch` gets the attention
-    weights of each step."""
+    weights of each step, unless a pointer is moved step by step."""
     results = torch.zeros(*programs.exists.shape, model.width, device=programs.words.device)
     if programs.flow is not None and not (parallel and model.local):
         return _execute_path(model, specification, programs, results)
@@ -176,9 +176,6 @@ def infer(model: Model, observation: Observation, watch: Watch | None = None) ->
     rows = model(Step(specification, *given, observation.shift), watch)[:, 0]
     heads = [model.decode(rows, name) for name, size in model.sizes.results if size is not None and name != VALUE]
     return torch.cat(heads, dim=1).masked_fill(~observation.mask, -torch.inf), rows
-
-
-Only = NDArray[np.int64] | slice
 
 
 class WorldExecution:

@@ -32,6 +32,7 @@ REWARD = ("train", "minecraft", "--target", "reward", "--num-envs", 8, "--num-st
 VISUAL = ("train", "visual", "--data", ".", "--features", "world/objects")
 TIMES = {"minutes", "seconds", "samples a second", "sha256"}
 STATE = "training.safetensors"
+EVERY_RENAME = 10
 
 
 @dataclass(frozen=True)
@@ -236,12 +237,13 @@ class Soak:
 
 
 def soak(name: str, count: int, seed: int, tell: Callable[[str], None] = print) -> dict[str, int]:
-    """Kill one command `count` times at random moments, and once at each of its renames (or at `count` of them)."""
+    """Kill one command `count` times at random moments, and once at each of its renames (at `count` of them, if that is
+    less than `EVERY_RENAME`)."""
     with tempfile.TemporaryDirectory() as folder:
         one = Soak(name, Path(folder) / "soak", random.Random(f"{name} {seed}"))
         renames = list(range(one.renames))
-        if count < len(renames):
-            renames = sorted(one.source.sample(renames, count))
+        if count < EVERY_RENAME:
+            renames = sorted(one.source.sample(renames, min(count, len(renames))))
         problems = [each for each in map(one.killed_at, renames) if each]
         problems += [each for each in map(one.killed_after, range(count)) if each]
         for each in problems:

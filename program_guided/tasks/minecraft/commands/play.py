@@ -40,6 +40,8 @@ KEYS = {
     "t": "true",
     "f": "false",
 }
+MIN_WIDTH = 60
+"""Columns of a terminal that has room for the map beside the program."""
 QUIT = ("q", "\x03", "\x04", "")
 HELP = (
     "arrows, wasd: walk  m mine  b build  p place  e sell  t, f: answer",
@@ -84,6 +86,8 @@ class Play:
         from program_guided.tasks.minecraft.snapshots import snapshot
 
         game, console = self._game(), Console()
+        if console.is_terminal and console.width < MIN_WIDTH:
+            raise DataError(f"the terminal has {console.width} columns; {MIN_WIDTH} are needed to play")
 
         def shown() -> Group:
             asked = Text(game.asked(), style="bold")

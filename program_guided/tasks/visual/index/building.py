@@ -15,6 +15,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from multiprocessing.connection import Connection, wait
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from program_guided.errors import DataError
-from program_guided.files import held, sweep, unfinished
+from program_guided.files import LOCK, held, sweep, unfinished
 from program_guided.tasks.visual.checksums import check_file
 from program_guided.tasks.visual.domain import DOMAIN
 from program_guided.tasks.visual.index.assembly import FORMAT, VERSION, PartFile, assemble
@@ -102,6 +103,9 @@ def make_index(
         "sources": [source.fingerprint(root) for source in sources],
     }
     if _is_made(folder, plan):
+        if any((folder / name).exists() for name in (UNFINISHED, LOCK)):  # killed at its very end
+            with suppress(DataError), held(folder):
+                shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
         return False
     size = sum(source.size for source in sources)
     begin(size * BYTES_PER_BYTE / 1e6, size / BYTES_PER_SECOND / processes)
