@@ -4,13 +4,13 @@ import gymnasium
 import numpy as np
 import pytest
 
-import program_guided  # noqa: F401  # registers the environments
+import program_guided
 from program_guided.errors import DataError, ProgramError, WorldError
 from program_guided.language.parser import parse
-from program_guided.language.syntax import Call, If, Program
+from program_guided.language.syntax import Call, If, Loop, Program, While
 from program_guided.tasks.minecraft.agents import PlannerAgent
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECTS, THINGS
-from program_guided.tasks.minecraft.scenario import SYMBOLS
+from program_guided.tasks.minecraft.scenario import SYMBOLS, read_scenario
 from program_guided.tasks.minecraft.splits import load_split
 from program_guided.tasks.minecraft.world.batch import Batch
 from program_guided.tasks.minecraft.world.rules import WALKABLE, Action, Outcome
@@ -515,3 +515,47 @@ def test_a_wrong_setting_is_refused_at_the_latest_with_the_first_reset(maker, se
     with pytest.raises(error) as refused:
         maker(**settings).reset(seed=0)
     assert place in str(refused.value)
+
+
+MINE = Call("mine", ("gold",))
+IS_THERE = Call("is_there", ("gold",))
+
+
+@pytest.mark.parametrize(
+    ("node", "problem"),
+    [
+        (Loop(0, (MINE,)), r"loop\(0\); expected 1 to 1000"),
+        (Loop(40_000, (MINE,)), r"loop\(40000\); expected"),
+        (If(((MINE, (MINE,)),)), "mine stands where a condition is expected"),
+        (While(MINE, (MINE,)), "mine stands where a condition is expected"),
+        (IS_THERE, "is_there stands where a behaviour is expected"),
+        (While(IS_THERE, ()), "a body is empty"),
+        (If(((IS_THERE, (MINE,)),), (IS_THERE,)), "is_there stands where a behaviour is expected"),
+    ],
+)
+def test_a_tree_that_no_text_says_is_one_clear_error(node, problem):
+    with pytest.raises(WorldError, match=problem):
+        read_scenario({"program": Program((MINE, node))}, 0)
+
+
+def test_a_program_that_is_over_at_its_start_is_finished_by_any_step():
+    execution = program_guided.load("minecraft").run("goto(1, 1)", map="@....\n.....\n.....\n.....\n....$\n")
+    assert execution[0].routine == ""
+    assert execution[-1].outcome == "finished"
+
+
+def test_worlds_with_maps_begin_again_each_with_its_own_program():
+    worlds = gymnasium.make_vec("ProgramGuided/Minecraft-v0", num_envs=2, vectorization_mode="vector_entry_point")
+    worlds.reset(seed=[1, None])
+    worlds.reset(options={"program": "mine(gold)"})
+    worlds.reset(options={"reset_mask": np.array([True, False])})
+    assert set(worlds.unwrapped.batch.tables) == {worlds.unwrapped.batch.tables[0]}, "the program stays"
+    given = {"index": [30, 16], "map": "@g...\n.....\n.....\n.....\n....$\n"}
+    worlds.reset(options=given)
+    worlds.reset(options={"reset_mask": np.array([False, True])})
+    batch = worlds.unwrapped.batch
+    assert batch.program.tolist() == [30, 16]
+    assert batch.worlds.side.tolist() == [5, 5]
+    worlds.unwrapped._restart(np.array([True, True]))
+    assert batch.program.tolist() == [30, 16]
+    assert batch.worlds.cells[0, :5, :5].tolist() == batch.worlds.cells[1, :5, :5].tolist()

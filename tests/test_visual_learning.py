@@ -632,11 +632,27 @@ def test_a_checkpoint_whose_parts_do_not_fit_is_one_clear_error(checkpoint, tmp_
             program_guided.load(tmp_path / name)
 
 
+def test_questions_about_pictures_without_a_scene_graph_are_answered_but_not_supervised(world, tmp_path):
+    for path in world.glob("*.json"):
+        if path.name not in ("val_sceneGraphs.json", "world.json"):
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    make_index(tmp_path, tmp_path / "index")
+    task = Visual(data=tmp_path, features=world / "objects")
+    task.check("dense")
+    with_graphs, without = (task.questions(name).batch(np.arange(4)) for name in ("train_balanced", "val_balanced"))
+    known = task.results["Objects"].known
+    supervised = [known(batch.targets["Objects"]).any() for batch in (with_graphs, without)]
+    assert [bool(each) for each in supervised] == [True, False]
+    rows = torch.arange(4)
+    answers = torch.maximum(without.targets["Answer"], without.targets["Boolean"])[rows, without.last]
+    assert (answers != -1).any()
+
+
 def test_dense_supervision_needs_scene_graphs(world, tmp_path):
     for name in ("train_balanced_questions.json", "val_balanced_questions.json"):
         (tmp_path / name).write_bytes((world / name).read_bytes())
     make_index(tmp_path, tmp_path / "index")
-    with pytest.raises(DataError, match="no scene graphs for the target dense; choose the target partial"):
+    with pytest.raises(DataError, match="no scene graphs of train_balanced, which the target dense needs"):
         Visual(data=tmp_path, features=world / "objects").check("dense")
     Visual(data=tmp_path, features=world / "objects").check("partial")
     (tmp_path / "index").rename(tmp_path / "kept")

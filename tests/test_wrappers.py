@@ -152,3 +152,16 @@ def test_a_wrapper_of_another_environment_is_refused(name):
     wrapper, _, settings = WRAPPERS[name]
     with pytest.raises(WorldError, match="wrap the environment of the world itself"):
         wrapper(OneHotPlanes(gymnasium.make(NAME)), **settings)
+
+
+def test_programs_with_one_table_keep_their_own_tokens():
+    """`loop(2)` and the same routine twice have equal routine tables."""
+    found = {}
+    for text in ("loop(2): mine(gold)", "mine(gold); mine(gold)"):
+        environment = ProgramTokens(gymnasium.make("ProgramGuided/Minecraft-v0"))
+        environment.reset(seed=0, options={"program": "loop(2): mine(gold)"})
+        observation, _ = environment.reset(seed=0, options={"program": text})
+        found[text] = text_of(observation["tokens"])
+    one, other = found.values()
+    assert "loop" in one
+    assert "loop" not in other

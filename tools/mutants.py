@@ -220,6 +220,8 @@ def copied(folder: Path) -> Path:
     for path in [*folder.rglob("*.py")]:
         if path.relative_to(folder) not in wanted:
             path.unlink()
+    # The copy does not lie beside the real data, which some tests need.
+    os.environ.setdefault("PROGRAM_GUIDED_DATA", str(ROOT.parent / "shared" / "data"))
     return folder
 
 

@@ -82,7 +82,7 @@ class UniformVocabulary:
     domain: Domain
 
     def behaviour(self, random: Random) -> Call:
-        static = self.domain.max_inputs > 0 and not self.domain.sequential
+        static = not self.domain.sequential
         return _draw(random, [row for row in self.domain.operations if static or row.output != BOOLEAN])
 
     def condition(self, random: Random) -> Call:
@@ -127,12 +127,13 @@ def _control(vocabulary: CallSource, shape: Shape, random: Random, size: int, de
     if kind < while_ + shape.loop:
         return Loop(between(random, 1, 3), block(size))
     if size >= 4 and random.random() < shape.elif_:
-        first = between(random, 1, size - 3)
+        otherwise = int(size >= 5 and random.random() < shape.else_)
+        first = between(random, 1, size - 3 - otherwise)
         branches = (
             (vocabulary.condition(random), block(first)),
-            (vocabulary.condition(random), block(size - 2 - first)),
+            (vocabulary.condition(random), block(size - 2 - first - otherwise)),
         )
-        return If(branches, block(1) if random.random() < shape.else_ else ())
+        return If(branches, block(1) if otherwise else ())
     if size >= 3 and random.random() < shape.else_:
         first = between(random, 1, size - 2)
         return If(((vocabulary.condition(random), block(first)),), block(size - 1 - first))

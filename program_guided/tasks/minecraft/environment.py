@@ -235,7 +235,8 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         entries = read_scenario(default, 0, check_difficulty(difficulty)).entries
         assert entries is not None
         self._entries = self._own_entries = entries
-        self._scenario: Scenario | None = None
+        self._scenarios: list[Scenario | None] = [None] * self.num_envs
+        """By world: the program and map that were given, and with which it begins again."""
         self.batch = Batch(entries, self.num_envs, **self._settings)
         self.single_observation_space = observation_space(sides[1], max_routines)
         self.single_action_space = gymnasium.spaces.Discrete(len(ACTIONS))
@@ -253,7 +254,7 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
                 raise WorldError(
                     f"seed: {len(seed)} of them; one seed or {self.num_envs}, one for each world, is needed"
                 )
-            numbers = [_read_seed(one) for one in seed]
+            numbers = [None if one is None else _read_seed(one) for one in seed]
             self.batch.seed_each(numbers)
             super().reset(seed=numbers[0])
         else:
@@ -274,7 +275,11 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         return mask
 
     def _arrange(self, options: dict[str, Any], where: NDArray[np.bool_]) -> None:
-        """Set up worlds by the options; `index` may be one number or one for each world."""
+        """Set up worlds by the options; `index` may be one number or one for each world. Some worlds without options
+        begin again as they were set up before."""
+        if not options and not where.all():
+            self._restart(where)
+            return
         indices = self._indices(options)
         seed = int(self.np_random.integers(_LARGEST_SEED)) if options else 0
         scenario = read_scenario(options, seed, self._difficulty)
@@ -295,15 +300,20 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
             for world in np.flatnonzero(where):
                 index = scenario.index if indices is None else indices[world]
                 replace(scenario, index=index).put(self.batch, int(world))
-        self._scenario = scenario if scenario.cells is not None and scenario.index is not None else None
+        kept = scenario.cells is not None and scenario.index is not None
+        for world in np.flatnonzero(where):
+            index = scenario.index if indices is None else indices[world]
+            self._scenarios[world] = replace(scenario, index=index) if kept else None
 
     def _restart(self, over: NDArray[np.bool_]) -> None:
         """Begin new episodes: on the map that was given with the program, if any, else in sampled worlds."""
-        if self._scenario is None:
-            self.batch.reset(over)
-        else:
-            for world in np.flatnonzero(over):
-                self._scenario.put(self.batch, int(world))
+        given = np.array([scenario is not None for scenario in self._scenarios])
+        if (over & ~given).any():
+            self.batch.reset(over & ~given)
+        for world in np.flatnonzero(over & given):
+            scenario = self._scenarios[world]
+            assert scenario is not None
+            scenario.put(self.batch, int(world))
 
     def _indices(self, options: dict[str, Any]) -> list[int] | None:
         """The list of indices in the options, one for each world; None if there is no list."""

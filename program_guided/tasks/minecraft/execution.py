@@ -2,7 +2,7 @@
 
 execution = executor.run("mine(gold); sell(gold)", seed=0)
 execution.outcome, len(execution), execution[-1].inventory
-execution[0].decision.action, execution[0].decision.probabilities
+execution[0].choice.action, execution[0].choice.probabilities
 execution.as_dict(); execution.to_json()
 """
 

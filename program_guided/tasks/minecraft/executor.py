@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -117,7 +118,7 @@ class MinecraftExecutor:
         programs, seeds = paired(program, seed)
         batch = worlds_of([{"program": each, "map": map, "inventory": inventory} for each in programs], seeds)
         executions = self._execute(batch, seeds)
-        return executions[0] if isinstance(program, str | Program) and isinstance(seed, int) else executions
+        return executions[0] if isinstance(program, str | Program) and isinstance(seed, Integral) else executions
 
     def _execute(self, batch: Batch, seeds: Sequence[int]) -> list[Execution]:
         moments: list[list[Moment]] = [[] for _ in seeds]
@@ -179,6 +180,6 @@ def _same(state: PredictState, arrays: Mapping[str, NDArray[Any]]) -> PredictSta
 def _moment(batch: Batch, world: int, action: str, choice: Choice | None) -> Moment:
     """World `world` now, `action` having led here."""
     calls, routine = batch.tables[int(batch.program[world])].calls, int(batch.routine[world])
-    over = batch.outcome[world] != Outcome.RUNNING
+    over = batch.outcome[world] != Outcome.RUNNING or routine >= len(calls)  # `goto` to where the agent stands
     pointed = "" if over else print_call(calls[routine], DOMAIN)
     return Moment(**vars(snapshot(batch, world, action)), routine=pointed, choice=choice)

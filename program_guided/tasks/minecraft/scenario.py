@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from program_guided.errors import WorldError
-from program_guided.language.domain import Mismatch, unknown
-from program_guided.language.parser import parse
+from program_guided.language.domain import BOOLEAN, Mismatch, unknown
+from program_guided.language.parser import MAX_LOOPS, parse
 from program_guided.language.printer import relined
-from program_guided.language.syntax import Program, calls
+from program_guided.language.syntax import Block, Call, If, Program, While, calls
 from program_guided.tasks.minecraft.domain import DOMAIN, KINDS, LARGEST_SIDE, OBJECTS, SMALLEST_SIDE, THINGS
 from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.splits import Difficulty, load_difficulty
@@ -159,7 +159,35 @@ def _checked(program: Program) -> Program:
                 raise WorldError(f"program: {call.operation}: {mismatch.message}; {mismatch.expected}") from None
             if not right:
                 raise WorldError(f"program: {call.operation}: {argument!r} is not a {parameter.name}")
+    _check_blocks(program.body)
     return program
+
+
+def _check_blocks(block: Block) -> None:
+    """Conditions stand after `if` and `while` and nowhere else, bodies are not empty, loops are finite."""
+    if not block:
+        raise WorldError("program: a body is empty; at least one routine is needed")
+    for node in block:
+        if isinstance(node, Call):
+            _check_kind(node, condition=False)
+        elif isinstance(node, If):
+            for condition, body in node.branches:
+                _check_kind(condition, condition=True)
+                _check_blocks(body)
+            if node.otherwise:
+                _check_blocks(node.otherwise)
+        else:
+            if isinstance(node, While):
+                _check_kind(node.condition, condition=True)
+            elif not 1 <= node.times <= MAX_LOOPS:
+                raise WorldError(f"program: loop({node.times}); expected 1 to {MAX_LOOPS}")
+            _check_blocks(node.body)
+
+
+def _check_kind(call: Call, condition: bool) -> None:
+    if (DOMAIN.operation(call.operation).output == BOOLEAN) != condition:
+        expected = "a condition" if condition else "a behaviour"
+        raise WorldError(f"program: {call.operation} stands where {expected} is expected")
 
 
 def _read_agent(given: object) -> tuple[int, int]:

@@ -161,21 +161,22 @@ class _Flat(_Transform):
 
 
 class _Tokens(_Transform):
-    """A program is recognised by its routine table: the tokens of each are made when it is first met."""
+    """The tokens of each program are made when it is first met."""
 
     def __init__(self, given: spaces.Space[Any], max_tokens: int) -> None:
         own = _entries(given, *NEEDED)
-        self._known: dict[bytes, NDArray[np.int16]] = {}
+        self._known: dict[int, tuple[Any, NDArray[np.int16]]] = {}
+        """By the id of an entry: the entry, so that the id stays its own, and the tokens."""
         self._max_tokens = max_tokens
         self.space = spaces.Dict({**own, "tokens": spaces.Box(0, len(TOKENS) - 1, (max_tokens,), np.int16)})
 
     def __call__(self, observations: Arrays, environment: Any) -> dict[str, NDArray[Any]]:
         batch, found = environment.batch, np.zeros((len(observations["words"]), self._max_tokens), np.int16)
-        for world, (words, flow) in enumerate(zip(observations["words"], observations["flow"], strict=True)):
-            table = words.tobytes() + flow.tobytes()
-            if table not in self._known:
-                self._known[table] = self._tokens(batch.entries[int(batch.program[world])].text)
-            found[world] = self._known[table]
+        for world, program in enumerate(batch.program.tolist()):
+            entry = batch.entries[program]
+            if id(entry) not in self._known:
+                self._known[id(entry)] = entry, self._tokens(entry.text)
+            found[world] = self._known[id(entry)][1]
         return {**observations, "tokens": found}
 
     def _tokens(self, text: str) -> NDArray[np.int16]:

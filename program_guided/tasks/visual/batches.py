@@ -95,8 +95,8 @@ class Questions:
         kinds = list(self.results.values())
         targets = {kind.name: kind.empty(shape, arrays["exists"].shape[1]) for kind in kinds}
         types = TYPES[batch.operations]
-        if dense and self.index.scene_ids:
-            for row, number in enumerate(numbers):
+        for row, number in enumerate(numbers) if dense else ():
+            if self.index.images[int(pictures[row])] in self._with_graph:
                 self._fill(row, int(number), int(pictures[row]), detected[of[row]], types, targets)
         last = batch.lengths.astype(np.int64) - 1
         own = np.flatnonzero(pictures == batch.images)
@@ -142,6 +142,11 @@ class Questions:
                 targets[kind][row, routine] = BOOLEAN_TARGETS["yes" if known.booleans[routine] else "no"]
             else:
                 targets[kind][row, routine] = self.results[ANSWER].encode(str(known.answers[routine]), 0)
+
+    @cached_property
+    def _with_graph(self) -> frozenset[str]:
+        """Pictures that have a scene graph; the routines of questions about others are not supervised."""
+        return frozenset(self.index.scene_ids)
 
     def _detected(self, image: int) -> Detected:
         """Detected objects of a picture; the least recently used are dropped beyond the maximum size."""

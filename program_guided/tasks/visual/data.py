@@ -49,11 +49,14 @@ class VisualData:
             raise DataError(f"{self.index.folder}: has none of the sets {', '.join(names)} (there are {there})")
         return found
 
+    def pictures(self, name: str) -> set[str]:
+        """Pictures that a set of questions is about."""
+        numbers = np.unique(self.index.questions(name).columns["image"]).tolist()
+        return {self.index.images[number] for number in numbers}
+
     def check_pictures(self, name: str) -> None:
         """Raise `DataError` if a set has questions about pictures without features."""
-        pictures = {
-            self.index.images[image] for image in np.unique(self.index.questions(name).columns["image"]).tolist()
-        }
+        pictures = self.pictures(name)
         missing = sorted(pictures.difference(self.features.image_ids))
         if missing:
             raise DataError(

@@ -134,9 +134,11 @@ class Visual(TaskBase):
 
     def check_data(self, target: Target) -> None:
         data = self.opened
-        if target == "dense" and not data.index.scene_ids:
+        train = data.first_of(self._train_sets)
+        if target == "dense" and data.pictures(train).isdisjoint(data.index.scene_ids):
             raise DataError(
-                f"{data.index.folder}: there are no scene graphs for the target dense; choose the target partial"
+                f"{data.index.folder}: there are no scene graphs of {train}, which the target dense needs; choose the "
+                "target partial"
             )
         for name in (data.first_of(self._train_sets), data.first_of(HELD_OUT)):
             data.check_pictures(name)

@@ -151,7 +151,10 @@ class Game:
         if self.outcome != Outcome.RUNNING:
             ended = OVER.get(self.outcome, f"The program failed: {self.outcome}")
             return f"{ended}. r: again, n: another one, u: take the last step back, q: quit"
-        call = self.batch.tables[int(worlds.program[0])].calls[int(worlds.routine[0])]
+        calls, routine = self.batch.tables[int(worlds.program[0])].calls, int(worlds.routine[0])
+        if routine >= len(calls):
+            return "nothing is left to do: the next step, whatever it is, ends the program"
+        call = calls[routine]
         return ASKED[call.operation].format(*call.words)
 
     def press(self, key: str) -> bool:

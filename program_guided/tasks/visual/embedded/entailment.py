@@ -30,8 +30,7 @@ def _replaced(steps: Steps, operation: str, *words: str) -> Steps:
 
 def _named(family: str, category: str) -> str | None:
     """Operation of a family for a category, if there is one."""
-    name = "_".join([family, *category.split()])
-    return name if name in ROWS else None
+    return next((name for name, row in ROWS.items() if (row.family, row.category) == (family, category)), None)
 
 
 def _query(steps: Steps, answer: str) -> Iterator[Steps]:

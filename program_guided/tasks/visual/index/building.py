@@ -144,7 +144,7 @@ def _build(
         )
         progress(moment)
     if not moment.records:
-        raise DataError(f"{root}: no record could be read; do not skip bad records, and the error names the first")
+        raise DataError(f"{root}: no record could be read; read without skipping bad ones to see the first error")
     progress(replace(moment, doing="assembling"))
     for source in sources:
         if not source.is_unchanged():
