@@ -770,6 +770,9 @@ def test_gradients_are_the_mean_of_all_processes_and_clipped():
     loss = training.optimizer_step((training.model.weight * torch.tensor([6.0, 8.0])).sum() + 4)
     assert loss == 2.0
     torch.testing.assert_close(training.model.weight.grad, torch.tensor([0.6, 0.8]))
+    free = descending(all_reduce=lambda tensor: tensor / 2, max_grad_norm=100.0)
+    free.optimizer_step((free.model.weight * torch.tensor([6.0, 8.0])).sum())
+    torch.testing.assert_close(free.model.weight.grad, torch.tensor([3.0, 4.0]))
     torch.testing.assert_close(training.model.weight.detach(), torch.tensor([-0.5, -0.5]))  # Adam's first step
 
 

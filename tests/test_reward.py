@@ -244,6 +244,7 @@ def test_longer_programs_are_admitted_when_enough_episodes_succeed():
     training._recent = np.arange(8) < 6
     training._admit()
     assert training.limit == 3
+    assert len(training._recent) == 0, "episodes of shorter programs do not count for longer ones"
     training._recent = np.ones(8, np.bool_)
     training._admit()
     assert training.limit == 5
