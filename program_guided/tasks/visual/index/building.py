@@ -28,7 +28,7 @@ from program_guided.files import LOCK, held, sweep, unfinished
 from program_guided.tasks.visual.checksums import check_file
 from program_guided.tasks.visual.domain import DOMAIN
 from program_guided.tasks.visual.index.assembly import FORMAT, VERSION, PartFile, assemble
-from program_guided.tasks.visual.index.parts import Part, load_part, read_part, write_part
+from program_guided.tasks.visual.index.parts import COLUMNS, Part, load_part, read_part, write_part
 from program_guided.tasks.visual.index.reading import Index
 from program_guided.tasks.visual.plan import REMEDY, complete_world
 from program_guided.tasks.visual.release.sources import Source, find_sources
@@ -176,7 +176,8 @@ def _finished(tasks: list[_Task], folder: Path) -> Iterator[_Done]:
 
 
 def _is_of(part: Part, task: _Task) -> bool:
-    return (part.source, part.start) == (str(task.source.path), task.start)
+    whole = part.columns.keys() == COLUMNS[task.source.kind].keys()
+    return whole and (part.source, part.start) == (str(task.source.path), task.start)
 
 
 def _executed(tasks: list[_Task], folder: Path, skip_bad: bool, processes: int) -> Iterator[_Done]:
