@@ -45,6 +45,7 @@ from program_guided.language import (
 )
 from program_guided.language.lines import MAX_NESTED_CALLS
 from program_guided.language.printer import relined
+from program_guided.tasks.minecraft.domain import CONTROL_FLOW
 from program_guided.tasks.minecraft.domain import DOMAIN as MINECRAFT
 from program_guided.tasks.visual.domain import DOMAIN as PICTURES
 from program_guided.tasks.visual.domain import canonical, parse_visual, semantic_of
@@ -553,8 +554,8 @@ def test_the_inputs_of_a_table_cannot_be_written():
 
 
 def test_a_domain_without_inputs_has_an_empty_column_of_them():
-    assert MINECRAFT.max_inputs == 0
-    assert table_of("mine(gold)\nmine(wood)", MINECRAFT).inputs.shape == (2, 0)
+    assert CONTROL_FLOW.max_inputs == 0
+    assert table_of("mine(gold)\nmine(wood)", CONTROL_FLOW).inputs.shape == (2, 0)
 
 
 # Domains and vocabularies ----------------------------------------------------------------------------------------

@@ -15,15 +15,25 @@ import pytest
 from program_guided.errors import DataError
 from program_guided.language.parser import parse
 from program_guided.language.printer import count_control, count_tokens, print_program
-from program_guided.language.syntax import Call, If, Loop, While
+from program_guided.language.syntax import Call, If, Loop, Ref, While, calls
 from program_guided.language.table import compile_program
 from program_guided.learning.worlds import pointed_rows
 from program_guided.tasks.minecraft.agents import PlannerAgent, PriorAgent, RandomAgent, condition_key, rollout
-from program_guided.tasks.minecraft.domain import DOMAIN, KINDS, OBJECTS
-from program_guided.tasks.minecraft.splits import ALIASES, SIZES, SPLITS_FOLDER, encode, load_split, split_name
-from program_guided.tasks.minecraft.world.rules import Action, Operation, Outcome
+from program_guided.tasks.minecraft.domain import CONTROL_FLOW, DOMAIN, KINDS, OBJECTS
+from program_guided.tasks.minecraft.splits import (
+    ALIASES,
+    DATA_FLOW,
+    SIZES,
+    SPLITS_FOLDER,
+    encode,
+    load_split,
+    load_whole_train,
+    split_name,
+)
+from program_guided.tasks.minecraft.world.rules import ACTION_NAMES, Action, Operation, Outcome
 
 ROOT = Path(__file__).parents[1]
+COMPARED = {"greater": ">", "less": "<", "equal": "=="}
 HOLDS = {">": operator.gt, ">=": operator.ge, "==": operator.eq, "<": operator.lt, "<=": operator.le}
 OFTEN = 20
 """A kind of condition that is executed less often says nothing about balance."""
@@ -33,14 +43,25 @@ OFTEN = 20
 def executed_conditions(split):
     """(entry, routine, words, whether it held) of every condition that the planner meets; whether it holds is
     counted here from the map and the inventory, without the world's own kernels."""
-    met = []
+    met, counted = [], {}
 
     def watch(batch, actions):
         asked = (batch.programs.operation[pointed_rows(batch)] >= Operation.AGENT) & (batch.outcome == Outcome.RUNNING)
         for world in np.flatnonzero(asked):
             routine = int(batch.worlds.routine[world])
-            words = batch.tables[world].words[routine]
-            holds = truth(words, batch.worlds.cells[world], batch.worlds.inventory[world])
+            words, call = batch.tables[world].words[routine], batch.tables[world].calls[routine]
+            cells, inventory = batch.worlds.cells[world], batch.worlds.inventory[world]
+            if call.operation in ("count", "carried"):
+                counted[world, routine] = count(call.operation, words[1], cells, inventory)
+                assert ACTION_NAMES[actions[world]] == str(counted[world, routine])
+                continue
+            if call.operation in COMPARED:
+                left, right = (
+                    counted[world, each.number] if isinstance(each, Ref) else each for each in call.arguments
+                )
+                holds = bool(HOLDS[COMPARED[call.operation]](left, right))
+            else:
+                holds = truth(words, cells, inventory)
             assert holds == (actions[world] == Action.TRUE), (words, "the planner answers otherwise")
             met.append((int(world), routine, words, holds))
 
@@ -50,11 +71,13 @@ def executed_conditions(split):
 
 def truth(words, cells, inventory):
     place, thing, comparison, number = words if len(words) == 4 else (*words, ">", 0)
-    if place == "agent":
-        count = inventory[OBJECTS.index(thing)] if thing in OBJECTS else 0
-    else:
-        count = (cells == KINDS.index(thing)).sum()
-    return bool(HOLDS[comparison](count, number))
+    return bool(HOLDS[comparison](count(place, thing, cells, inventory), number))
+
+
+def count(place, thing, cells, inventory):
+    if place in ("agent", "carried"):
+        return int(inventory[OBJECTS.index(thing)]) if thing in OBJECTS else 0
+    return int((cells == KINDS.index(thing)).sum())
 
 
 def tokens(split):
@@ -72,8 +95,10 @@ def every_entry():
 # --- sizes and shapes
 
 
-def test_the_splits_are_those_of_the_papers():
-    assert SIZES == {"train": 4000, "test": 500, "longer": 500, "complex": 500, "test-complex": 500}
+def test_the_splits_are_those_of_the_papers_and_two_with_data_flow():
+    papers = {"train": 4000, "test": 500, "longer": 500, "complex": 500, "test-complex": 500}
+    assert papers | {"data-flow-train": 2000, "data-flow": 500} == SIZES
+    assert set(DATA_FLOW) == SIZES.keys() - papers.keys()
 
 
 @pytest.mark.parametrize("split", SIZES)
@@ -82,11 +107,11 @@ def test_a_split_has_the_size_it_promises(split):
     assert len((SPLITS_FOLDER / f"{split}.jsonl").read_text("utf-8").splitlines()) == SIZES[split]
 
 
-@pytest.mark.parametrize("split", ["train", "test"])
+@pytest.mark.parametrize("split", ["train", "test", *DATA_FLOW])
 def test_train_and_test_have_at_most_80_tokens_and_four_ifs_and_whiles(split):
     assert max(tokens(split)) <= 80
     assert max(control(split)) <= 4
-    assert set(control(split)) == {0, 1, 2, 3, 4}
+    assert set(control(split)) | {0} == {0, 1, 2, 3, 4}
 
 
 def test_longer_has_more_than_80_tokens():
@@ -109,7 +134,44 @@ def test_tokens_are_counted_as_the_papers_do():
 @pytest.mark.parametrize("split", SIZES)
 def test_every_kind_of_routine_occurs(split):
     seen = {call.operation for entry in load_split(split) for call in compile_program(entry.program, DOMAIN).calls}
-    assert seen == {row.name for row in DOMAIN.operations}
+    assert seen == {row.name for row in (DOMAIN if split in DATA_FLOW else CONTROL_FLOW).operations}
+
+
+@pytest.mark.parametrize("split", DATA_FLOW)
+def test_every_program_with_data_flow_uses_a_result_that_it_has_named(split):
+    for entry in load_split(split):
+        every = list(calls(entry.program.body))
+        used = {number for call in every for number in call.inputs}
+        assert used, entry.text
+        assert all(every[number].result for number in used), entry.text
+
+
+@pytest.mark.parametrize("split", DATA_FLOW)
+def test_results_are_often_used_when_what_was_counted_has_changed(split):
+    """Else they could be counted anew, and the data flow would be of no use."""
+    stale, latest = [], {}
+
+    def watch(batch, actions):
+        for world in np.flatnonzero(batch.outcome == Outcome.RUNNING):
+            table, routine = batch.tables[world], int(batch.worlds.routine[world])
+            call, seen = table.calls[routine], (batch.worlds.cells[world], batch.worlds.inventory[world])
+            if call.operation in ("count", "carried"):
+                latest[world, routine] = count(call.operation, call.words[0], *seen)
+            for number in call.inputs:
+                given = table.calls[number]
+                if not given.result:
+                    continue
+                stale.append(latest[world, number] != count(given.operation, given.words[0], *seen))
+
+    rollout(load_split(split), PlannerAgent(), watch=watch)
+    assert np.mean(stale) > 0.2
+
+
+def test_the_programs_of_both_languages_are_mixed_evenly():
+    whole = load_whole_train()
+    assert Counter(whole) == Counter([*load_split("train"), *load_split("data-flow-train")])
+    held_out = [bool((entry.table.inputs >= 0).any()) for entry in whole[-200:]]
+    assert 50 <= sum(held_out) <= 80
 
 
 # --- no leak
@@ -189,14 +251,17 @@ def test_the_planner_finishes_every_entry_in_time(split):
 def test_every_kind_of_condition_is_true_in_30_to_70_percent_of_its_executions(split):
     true, total = Counter(), Counter()
     for _, _, words, holds in executed_conditions(split):
-        place, thing = words[:2]
-        comparison = words[2] if len(words) == 4 else ">"
-        for kind in (place, (place, thing), (place, "any", comparison)):
+        place, *given = words
+        kinds = [place]
+        if place not in COMPARED:
+            kinds += [(place, given[0]), (place, "any", given[1] if len(given) == 3 else ">")]
+        for kind in kinds:
             total[kind] += 1
             true[kind] += holds
     shares = {kind: true[kind] / total[kind] for kind in total if total[kind] >= OFTEN}
-    assert {"agent", "env", "is_there"} < shares.keys()
-    assert len(shares) > 25
+    asked = ("greater", "less", "equal") if split in DATA_FLOW else ("agent", "env", "is_there")
+    assert shares.keys() > set(asked)
+    assert len(shares) > (5 if split in DATA_FLOW else 25)
     assert {kind: share for kind, share in shares.items() if not 0.3 <= share <= 0.7} == {}
 
 
@@ -204,7 +269,7 @@ def test_every_kind_of_condition_is_true_in_30_to_70_percent_of_its_executions(s
 def test_both_branches_of_if_else_are_taken(split):
     rows = [if_else_rows(entry.program) for entry in load_split(split)]
     answers = [holds for entry, routine, _, holds in executed_conditions(split) if routine in rows[entry]]
-    assert len(answers) > 100
+    assert len(answers) > 80
     assert 0.35 < np.mean(answers) < 0.65
 
 
@@ -217,14 +282,14 @@ def if_else_rows(program):
         for node in block:
             assert not isinstance(node, Loop), "a loop would stand several times in the table"
             if isinstance(node, Call):
-                number += 1
+                number += len(list(calls((node,))))
             elif isinstance(node, While):
-                number += 1
+                number += len(list(calls((node.condition,))))
                 read(node.body)
             elif isinstance(node, If):
-                ((_, body),) = node.branches
-                rows.update({number} if node.otherwise else ())
-                number += 1
+                ((condition, body),) = node.branches
+                number += len(list(calls((condition,))))
+                rows.update({number - 1} if node.otherwise else ())
                 read(body)
                 read(node.otherwise)
 

@@ -227,6 +227,8 @@ class Domain:
     """Number of a routine's first words that name its operation."""
     width: int | None = None
     """Maximum number of words that `routine_words` gives."""
+    extends: Domain | None = None
+    """A domain whose words come first, with the same numbers, so that models of it stay valid."""
 
     def __post_init__(self) -> None:
         if (self.routine_words is None) != (self.width is None):
@@ -252,7 +254,7 @@ class Domain:
     @cached_property
     def vocabulary(self) -> tuple[str, ...]:
         """All words of routines, padding first, free text excluded."""
-        words: dict[str, None] = {"": None}
+        words: dict[str, None] = dict.fromkeys(self.extends.vocabulary if self.extends else ("",))
         words.update((operation.name, None) for operation in self.operations)
         parameters = [parameter for operation in self.operations for parameter in operation.parameters]
         for parameter in parameters:

@@ -58,6 +58,8 @@ class Shape:
     else_: float = 0.4
     """Share of the ifs that have an else."""
     elif_: float = 0.0
+    named_only: bool = False
+    """Refer only to results that have a name; without, by number to those of nested calls and conditions too."""
 
 
 class CallSource(Protocol):
@@ -96,7 +98,7 @@ def sample_program(vocabulary: CallSource, shape: Shape, random: Random) -> Prog
     """One program."""
     body = _block(vocabulary, shape, random, between(random, *shape.routines), shape.depth)
     if vocabulary.domain.max_inputs:
-        body = _Connection(vocabulary.domain, random).block(body)
+        body = _Connection(vocabulary.domain, random, shape.named_only).block(body)
     return Program(body)
 
 
@@ -143,8 +145,8 @@ def _control(vocabulary: CallSource, shape: Shape, random: Random, size: int, de
 class _Connection:
     """Fills the open arguments of a program with results, and names results."""
 
-    def __init__(self, domain: Domain, random: Random) -> None:
-        self.domain, self.random = domain, random
+    def __init__(self, domain: Domain, random: Random, named_only: bool = False) -> None:
+        self.domain, self.random, self.named_only = domain, random, named_only
         self.number = 0
         self.certain: list[tuple[int, str]] = []
         """Number and result type of every call that is always executed before."""
@@ -155,17 +157,17 @@ class _Connection:
 
     def node(self, node: Node) -> Node:
         if isinstance(node, Call):
-            return self.named(self.call(node))
+            return self.statement(node)
         if isinstance(node, If):
             return self.if_(node)
         if isinstance(node, While):
-            return While(self.call(node.condition), self.optional(node.body))
+            return While(self.condition(node.condition), self.optional(node.body))
         return Loop(node.times, self.block(node.body))
 
     def if_(self, node: If) -> If:
         branches, certain = [], 0
         for condition, body in node.branches:
-            drawn = self.call(condition)
+            drawn = self.condition(condition)
             certain = certain or len(self.certain)
             branches.append((drawn, self.optional(body)))
         otherwise = self.optional(node.otherwise)
@@ -179,6 +181,18 @@ class _Connection:
         del self.certain[certain:]
         return connected
 
+    def statement(self, call: Call) -> Call:
+        connected = self.named(self.call(call))
+        if self.named_only and not connected.result:
+            self.certain.pop()
+        return connected
+
+    def condition(self, call: Call) -> Call:
+        connected = self.call(call)
+        if self.named_only:
+            self.certain.pop()
+        return connected
+
     def named(self, call: Call) -> Call:
         """A statement; its result is named if it would have no effect otherwise."""
         output = self.domain.operation(call.operation).output
@@ -190,10 +204,16 @@ class _Connection:
     def call(self, call: Call, depth: int = 0) -> Call:
         operation = self.domain.operation(call.operation)
         given = zip(operation.parameters, call.arguments, strict=True)
-        arguments = tuple(self.result(each.takes or "", depth) if word is OPEN else word for each, word in given)
-        self.certain.append((self.number, operation.output))
+        arguments = tuple(self.argument(parameter, each, depth) for parameter, each in given)
+        if depth == 0 or not self.named_only:
+            self.certain.append((self.number, operation.output))
         self.number += 1
         return replace(call, arguments=arguments)
+
+    def argument(self, parameter: Parameter, given: Argument, depth: int) -> Argument:
+        if isinstance(given, Call):
+            return self.call(given, depth + 1)
+        return self.result(parameter.takes or "", depth) if given is OPEN else given
 
     def result(self, type: str, depth: int) -> Argument:
         known = [number for number, output in self.certain if output == type]

@@ -29,6 +29,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from program_guided.errors import WorldError
 from program_guided.language.domain import BOOLEAN
 from program_guided.language.table import Kind
 from program_guided.learning.observation import Observation
@@ -188,6 +189,7 @@ class WorldExecution:
     def __init__(self, model: Model, worlds: Observable, shifts: torch.Generator | None = None) -> None:
         self.model, self.worlds = model, worlds
         self.device = next(model.parameters()).device
+        self.actions = sum(size for name, size in model.sizes.results if size is not None and name != VALUE)
         self.results = torch.zeros(worlds.count, worlds.max_routines, model.width, device=self.device)
         self._shifts = shifts
         self.shift = self._draw_shifts(worlds.count)
@@ -203,7 +205,7 @@ class WorldExecution:
             self.results[only, :longest],
             self._tensor(seen.routine).long().clamp(max=longest - 1)[:, None],
             self._tensor(seen.parents).long()[:, None],
-            self._tensor(seen.mask),
+            self._mask(seen.mask),
             None if self.shift is None else self.shift[only],
         )
         return observation.pointed_only() if self.model.local else observation
@@ -227,6 +229,16 @@ class WorldExecution:
             drawn = self._draw_shifts(len(restarted))
             if self.shift is not None and drawn is not None:
                 self.shift[restarted] = drawn
+
+    def _mask(self, mask: NDArray[np.bool_]) -> Tensor:
+        """(worlds, actions of the model): worlds whose programs need fewer answers have only the first of them."""
+        more = self.actions - mask.shape[1]
+        if more < 0:
+            raise WorldError(
+                f"the executor knows {self.actions} actions, these worlds have {mask.shape[1]}: their programs ask for "
+                "results that it never gave; take one that was trained on such programs"
+            )
+        return torch.nn.functional.pad(self._tensor(mask), (0, more))
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(array).to(self.device)

@@ -79,6 +79,11 @@ class TaskBase(ABC):
         """Γ: operations, their parameters and result types."""
 
     @property
+    def learned(self) -> Domain:
+        """The part of Γ that is learned; by default all of it."""
+        return self.domain
+
+    @property
     @abstractmethod
     def vocabulary(self) -> Vocabulary:
         """All words of the language, and the free text that train says."""
@@ -164,10 +169,10 @@ class TaskBase(ABC):
 
         return Sizes(
             vocabulary=self.vocabulary.words,
-            words=self.domain.routine_width,
-            operation_words=self.domain.operation_words,
-            inputs=self.domain.max_inputs,
-            sequential=self.domain.sequential,
+            words=self.learned.routine_width,
+            operation_words=self.learned.operation_words,
+            inputs=self.learned.max_inputs,
+            sequential=self.learned.sequential,
             results=self.result_sizes(),
         )
 

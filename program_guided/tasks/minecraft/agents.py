@@ -18,7 +18,17 @@ from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.world.batch import DEFAULT_SIDES, Batch
 from program_guided.tasks.minecraft.world.rules import Action, Operation, Outcome
 
-__all__ = ["AGENTS", "PlannerAgent", "PriorAgent", "RandomAgent", "WalkingAgent", "condition_key", "placed", "rollout"]
+__all__ = [
+    "AGENTS",
+    "PlannerAgent",
+    "PriorAgent",
+    "RandomAgent",
+    "WalkingAgent",
+    "at_condition",
+    "condition_key",
+    "placed",
+    "rollout",
+]
 
 Actions = NDArray[np.int64]
 PlannerAgent = OracleAgent
@@ -26,13 +36,14 @@ PlannerAgent = OracleAgent
 
 
 class WalkingAgent:
-    """Answers conditions like the oracle and acts at random at behaviours."""
+    """Answers like the oracle and acts at random at behaviours."""
 
     def __init__(self, seed: int = 0) -> None:
         self._random = RandomAgent(seed)
 
     def act(self, batch: Any) -> Actions:
-        return np.where(_at_condition(batch), PlannerAgent().act(batch), self._random.act(batch))
+        asked = batch.programs.operation[pointed_rows(batch)] >= Operation.AGENT
+        return np.where(asked, PlannerAgent().act(batch), self._random.act(batch))
 
 
 class PriorAgent:
@@ -43,7 +54,7 @@ class PriorAgent:
 
     def act(self, batch: Any) -> Actions:
         actions = PlannerAgent().act(batch)
-        for world in np.flatnonzero(_at_condition(batch) & (batch.outcome == Outcome.RUNNING)):
+        for world in np.flatnonzero(at_condition(batch) & (batch.outcome == Outcome.RUNNING)):
             answer = self._answers.get(condition_key(batch, world), True)
             actions[world] = Action.TRUE if answer else Action.FALSE
         return actions
@@ -53,8 +64,10 @@ AGENTS: Mapping[str, Callable[[int], Agent]] = {"planner": lambda seed: PlannerA
 """Name -> function that makes the agent from a seed."""
 
 
-def _at_condition(batch: Batch) -> NDArray[np.bool_]:
-    return batch.programs.operation[pointed_rows(batch)] >= Operation.AGENT
+def at_condition(batch: Batch) -> NDArray[np.bool_]:
+    """The worlds that point at a condition."""
+    operation = batch.programs.operation[pointed_rows(batch)]
+    return (operation >= Operation.AGENT) & (operation < Operation.COUNT)
 
 
 def condition_key(batch: Batch, world: int | np.intp) -> tuple[int, ...]:

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
+from string import ascii_lowercase
 
 import numpy as np
 
 from program_guided.errors import DataError
 from program_guided.language.printer import count_control, count_tokens
 from program_guided.language.sampler import Shape, between, sample_program
-from program_guided.learning.worlds import pointed_rows
-from program_guided.tasks.minecraft.agents import PlannerAgent, condition_key, rollout
+from program_guided.language.syntax import Block, Call, If, Node, Program, calls
+from program_guided.tasks.minecraft.agents import PlannerAgent, at_condition, condition_key, rollout
 from program_guided.tasks.minecraft.domain import DOMAIN
 from program_guided.tasks.minecraft.entry import Entry
-from program_guided.tasks.minecraft.sampler import SHAPES, MinecraftVocabulary
+from program_guided.tasks.minecraft.sampler import SHAPES, DataFlowVocabulary, MinecraftVocabulary
 from program_guided.tasks.minecraft.splits import SIZES
 from program_guided.tasks.minecraft.world.batch import DEFAULT_SIDES, Batch
-from program_guided.tasks.minecraft.world.rules import Action, Operation, Outcome
+from program_guided.tasks.minecraft.world.rules import Action, Outcome
 
 __all__ = ["Conditions", "build_splits", "condition_traces", "programs_of_length"]
 
@@ -110,8 +111,7 @@ def condition_traces(entries: Sequence[Entry]) -> tuple[list[Conditions], np.nda
     traces: list[Conditions] = [[] for _ in entries]
 
     def watch(batch: Batch, actions: np.ndarray) -> None:
-        at_condition = batch.programs.operation[pointed_rows(batch)] >= Operation.AGENT
-        for world in np.flatnonzero(at_condition & (batch.outcome == Outcome.RUNNING)):
+        for world in np.flatnonzero(at_condition(batch) & (batch.outcome == Outcome.RUNNING)):
             traces[world].append((condition_key(batch, world), bool(actions[world] == Action.TRUE)))
 
     return traces, rollout(entries, PlannerAgent(), watch=watch).steps
@@ -131,18 +131,51 @@ def _candidates(name: str) -> Iterator[tuple[Entry, Conditions]]:
 
 def _sample(name: str, random: Random) -> Entry | None:
     """A sampled program, or None if it does not fit the split."""
-    vocabulary = MinecraftVocabulary(between(random, *DEFAULT_SIDES))
-    program = sample_program(vocabulary, SHAPES[name], random)
+    source = DataFlowVocabulary if name.startswith("data-flow") else MinecraftVocabulary
+    program = _renamed(sample_program(source(between(random, *DEFAULT_SIDES)), SHAPES[name], random))
     seed = between(random, 0, 2**31 - 1)
     tokens, control = count_tokens(program, DOMAIN), count_control(program.body)
+    short = tokens <= LONGEST_TRAIN and control <= MAX_TRAIN_CONTROL
     fits = {
-        "train": tokens <= LONGEST_TRAIN and control <= MAX_TRAIN_CONTROL,
-        "test": tokens <= LONGEST_TRAIN and control <= MAX_TRAIN_CONTROL,
+        "train": short,
+        "test": short,
         "longer": tokens > LONGEST_TRAIN,
         "complex": control > MAX_TRAIN_CONTROL,
         "test-complex": TWICE_TRAIN[0] <= tokens <= TWICE_TRAIN[1],
+        "data-flow-train": short and _remembers(program),
+        "data-flow": short and _remembers(program),
     }
     return Entry(program, seed) if fits[name] else None
+
+
+def _remembers(program: Program) -> bool:
+    """Whether results are used later, at most one is not, none is compared with itself, and flat cells, of which there
+    are too many, are not counted."""
+    every = list(calls(program.body))
+    if any(call.words == ("flat",) for call in every):
+        return False
+    used = {number for call in every for number in call.inputs}
+    unused = sum(bool(call.result) and number not in used for number, call in enumerate(every))
+    return bool(used) and unused <= 1 and all(len(call.inputs) == len(set(call.inputs)) for call in every)
+
+
+def _renamed(program: Program) -> Program:
+    """The same program, its results named a, b, c and so on."""
+    names = iter(ascii_lowercase)
+    return Program(_renamed_block(program.body, names))
+
+
+def _renamed_block(block: Block, names: Iterator[str]) -> Block:
+    nodes: list[Node] = []
+    for node in block:
+        if isinstance(node, Call):
+            nodes.append(replace(node, result=next(names)) if node.result else node)
+        elif isinstance(node, If):
+            branches = tuple((condition, _renamed_block(body, names)) for condition, body in node.branches)
+            nodes.append(If(branches, _renamed_block(node.otherwise, names)))
+        else:
+            nodes.append(replace(node, body=_renamed_block(node.body, names)))
+    return tuple(nodes)
 
 
 def _kinds(key: tuple[int, ...]) -> tuple[tuple[object, ...], ...]:

@@ -8,7 +8,9 @@
 Execute the program, routine by routine; it is part of the observation.
 ## Actions
 up, down, left, right, mine, build, place, sell, true, false. `info["action_mask"]` marks those that have a meaning at
-the pointed routine: the first eight at a behaviour, the last two at a condition. The others only let time pass.
+the pointed routine: the first eight at a behaviour, the last two at a condition. The others only let time pass. Where
+programs count (`split="data-flow"`, or a `program` of your own that does), the numbers 0 to 20 are actions too: they
+answer `count` and `carried`.
 ## Observation
 `observation.py` has the table.
 ## Reward
@@ -42,9 +44,9 @@ from program_guided.tasks.minecraft.observation import observation_space, observ
 from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
 from program_guided.tasks.minecraft.scenario import Scenario, read_scenario, whole_number
 from program_guided.tasks.minecraft.snapshots import snapshot
-from program_guided.tasks.minecraft.splits import Difficulty, check_difficulty, split_name
+from program_guided.tasks.minecraft.splits import DATA_FLOW, Difficulty, check_difficulty, split_name
 from program_guided.tasks.minecraft.world.batch import DEFAULT_SIDES, MAX_ROUTINES, Batch, check_sizes
-from program_guided.tasks.minecraft.world.rules import TIME_LIMIT, Outcome
+from program_guided.tasks.minecraft.world.rules import ACTION_NAMES, TIME_LIMIT, Outcome
 
 __all__ = ["WORLDS_PER_PROGRAM", "MinecraftEnv", "MinecraftVectorEnv"]
 
@@ -66,6 +68,18 @@ def _settings(variants: Any, sides: Any, time_limit: Any, max_routines: Any) -> 
         "time_limit": whole_number("time_limit", time_limit),
         "max_routines": whole_number("max_routines", max_routines),
     }
+
+
+def _counts(default: dict[str, Any], difficulty: Difficulty) -> bool:
+    """Whether a program or a split has programs that count."""
+    if "program" not in default:
+        return difficulty == "full" and str(default["split"]) in DATA_FLOW
+    entries = read_scenario(default, 0, difficulty).entries
+    return entries is not None and bool((entries[0].table.inputs >= 0).any())
+
+
+def _action_space(data_flow: bool) -> gymnasium.spaces.Discrete:
+    return gymnasium.spaces.Discrete(len(ACTION_NAMES if data_flow else ACTIONS))
 
 
 def _check_render_mode(render_mode: Any, known: Sequence[str]) -> None:
@@ -116,13 +130,14 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
         check_sizes(1, 1, **self._settings)
         self._difficulty = check_difficulty(difficulty)
         self._default = {"split": split_name(split)} if program is None else {"program": program}
+        self._settings["data_flow"] = _counts(self._default, self._difficulty)
         self._batch: Batch | None = None
         self._batch_of: tuple[Entry, ...] = ()
         self._begun = False
         self.render_mode = render_mode
-        space = observation_space(sides[1], max_routines)
+        space = observation_space(sides[1], max_routines, self._settings["data_flow"])
         self.observation_space: gymnasium.spaces.Dict = space  # type: ignore[assignment]
-        self.action_space = gymnasium.spaces.Discrete(len(ACTIONS))
+        self.action_space: gymnasium.spaces.Discrete = _action_space(self._settings["data_flow"])
         self._last_action = ""
 
     @property
@@ -166,10 +181,10 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
         number = whole_number(
             "action", action.item() if isinstance(action, np.ndarray) and action.ndim == 0 else action
         )
-        if not 0 <= number < len(ACTIONS):
-            raise WorldError(f"action {number}: an action is a number from 0 to {len(ACTIONS) - 1}")
+        if not 0 <= number < batch.action_count:
+            raise WorldError(f"action {number}: an action is a number from 0 to {batch.action_count - 1}")
         batch.step(np.array([number], np.int64))
-        self._last_action = ACTIONS[number]
+        self._last_action = batch.action_name(number)
         reward = float(batch.reward[0])
         return self._observe(), reward, bool(batch.terminated[0]), bool(batch.truncated[0]), self._info()
 
@@ -238,8 +253,9 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         self._scenarios: list[Scenario | None] = [None] * self.num_envs
         """By world: the program and map that were given, and with which it begins again."""
         self.batch = Batch(entries, self.num_envs, **self._settings)
-        self.single_observation_space = observation_space(sides[1], max_routines)
-        self.single_action_space = gymnasium.spaces.Discrete(len(ACTIONS))
+        self._settings["data_flow"] = self.batch.data_flow
+        self.single_observation_space = observation_space(sides[1], max_routines, self.batch.data_flow)
+        self.single_action_space = _action_space(self.batch.data_flow)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._everywhere = np.ones(num_envs, np.bool_)
@@ -357,8 +373,8 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
             found = f"actions of shape {given.shape} and type {given.dtype}"
             raise WorldError(f"{found}: one whole number for each of {self.num_envs} worlds is needed")
         chosen = np.ascontiguousarray(given, np.int64)
-        if chosen.min() < 0 or chosen.max() >= len(ACTIONS):
-            raise WorldError(f"an action is a number from 0 to {len(ACTIONS) - 1}")
+        if chosen.min() < 0 or chosen.max() >= self.batch.action_count:
+            raise WorldError(f"an action is a number from 0 to {self.batch.action_count - 1}")
         return chosen
 
     def action_masks(self) -> NDArray[np.bool_]:

@@ -21,18 +21,16 @@ import torch
 from numpy.typing import NDArray
 
 from program_guided.errors import WorldError
-from program_guided.language.printer import print_call
 from program_guided.language.syntax import Program
 from program_guided.learning.checkpoint import Checkpoint
 from program_guided.learning.executor_agent import Decision, ExecutorAgent, Memory
 from program_guided.learning.worlds import Outcome, Worlds, pointed_rows, routines_left
 from program_guided.models.model import Model
 from program_guided.tasks.executor import ProgramList, paired
-from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN
 from program_guided.tasks.minecraft.execution import Choice, Execution, Moment
 from program_guided.tasks.minecraft.observation import ObservedWorlds
 from program_guided.tasks.minecraft.scenario import worlds_of
-from program_guided.tasks.minecraft.snapshots import snapshot
+from program_guided.tasks.minecraft.snapshots import routine_text, snapshot
 from program_guided.tasks.minecraft.world.batch import Batch
 from program_guided.tasks.minecraft.wrappers import restored
 
@@ -148,8 +146,8 @@ class MinecraftExecutor:
         for row, world in enumerate(decision.numbers.tolist()):
             side, chances = int(batch.worlds.side[world]), decision.probabilities[row].tolist()
             found[world] = Choice(
-                ACTIONS[int(decision.actions[world])],
-                {name: chances[number] for number, name in enumerate(ACTIONS) if mask[world, number]},
+                batch.action_name(int(decision.actions[world])),
+                {batch.action_name(number): chances[number] for number in np.flatnonzero(mask[world]).tolist()},
                 None if values is None else values[row],
                 tuple(tuple(line) for line in attention[row, :side, :side].tolist()),
             )
@@ -179,7 +177,7 @@ def _same(state: PredictState, arrays: Mapping[str, NDArray[Any]]) -> PredictSta
 
 def _moment(batch: Batch, world: int, action: str, choice: Choice | None) -> Moment:
     """World `world` now, `action` having led here."""
-    calls, routine = batch.tables[int(batch.program[world])].calls, int(batch.routine[world])
-    over = batch.outcome[world] != Outcome.RUNNING or routine >= len(calls)  # `goto` to where the agent stands
-    pointed = "" if over else print_call(calls[routine], DOMAIN)
+    table, routine = batch.tables[int(batch.program[world])], int(batch.routine[world])
+    over = batch.outcome[world] != Outcome.RUNNING or routine >= len(table)  # `goto` to where the agent stands
+    pointed = "" if over else routine_text(table, routine)
     return Moment(**vars(snapshot(batch, world, action)), routine=pointed, choice=choice)

@@ -7,7 +7,8 @@ pointer (2,) int16: the pointed routine, from 0 (the number of routines when the
     executed before it (-1 at the start).
 words (routines, 4) uint8: the words of every routine, numbers of `DOMAIN.vocabulary`; 0 where there is none.
 flow (routines, 3) int16: of every routine its kind (0 behaviour, 1 if, 2 while, -1 beyond the end), the routine that
-    follows when it ends (for a condition: with true), and the routine that follows with false.
+    follows when it ends (for a condition: with true), and the routine that follows with false. Where programs count,
+    (routines, 5): behind them the two routines whose results it takes, -1 for none.
 time (1,) int32: steps since the episode began.
 
 `side` is the maximum side of a world (default 8). Coordinates (x, y) in programs start at 1; the map's row is y - 1 and
@@ -25,18 +26,19 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from program_guided.errors import WorldError
-from program_guided.language.table import Kind
 from program_guided.learning.worlds import Only, Outcome, WorldObservation
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECTS
 from program_guided.tasks.minecraft.world.batch import FLOW, MAX_SETTING, Batch
+from program_guided.tasks.minecraft.world.rules import ACTION_MASK, ACTION_NAMES, Action
 
 __all__ = ["MAX_CARRIED", "ObservedWorlds", "observation_space", "observe", "pointed_words"]
 
 MAX_CARRIED = 999
 
 
-def observation_space(side: int, max_routines: int) -> spaces.Dict:
-    """The space of one world's observations."""
+def observation_space(side: int, max_routines: int, data_flow: bool = False) -> spaces.Dict:
+    """The space of one world's observations; `data_flow`: of programs that count."""
+    columns = FLOW + (DOMAIN.max_inputs if data_flow else 0)
     return spaces.Dict(
         {
             "map": spaces.Box(0, len(KINDS) - 1, (side, side), np.int8),
@@ -44,7 +46,7 @@ def observation_space(side: int, max_routines: int) -> spaces.Dict:
             "inventory": spaces.Box(0, MAX_CARRIED, (len(OBJECTS),), np.int16),
             "pointer": spaces.Box(-1, max_routines, (2,), np.int16),
             "words": spaces.Box(0, len(DOMAIN.vocabulary) - 1, (max_routines, DOMAIN.routine_width), np.uint8),
-            "flow": spaces.Box(-1, max_routines, (max_routines, FLOW), np.int16),
+            "flow": spaces.Box(-1, max_routines, (max_routines, columns), np.int16),
             "time": spaces.Box(0, MAX_SETTING, (1,), np.int32),
         }
     )
@@ -78,8 +80,10 @@ class ObservedWorlds:
         kind = self._arrays["flow"][:, :, 0]
         self.size = (kind >= 0).sum(axis=1)
         self.outcome = np.where(self.routine < self.size, Outcome.RUNNING, Outcome.FINISHED)
-        pointed = kind[np.arange(self.count), np.minimum(self.routine, np.maximum(self.size - 1, 0))]
-        self.at_condition = pointed != Kind.STEP
+        every, pointed = np.arange(self.count), np.minimum(self.routine, np.maximum(self.size - 1, 0))
+        self._inputs = self._arrays["flow"][every, pointed, FLOW:]
+        self._operation = _OPERATIONS[self._arrays["words"][every, pointed, 0]]
+        self.at_condition = ACTION_MASK[self._operation, Action.TRUE]
         self.ended = np.full(self.count, -1) if before is None else self._ended_since(before)
 
     def _ended_since(self, before: ObservedWorlds) -> NDArray[np.int64]:
@@ -97,20 +101,22 @@ class ObservedWorlds:
         """The observation of some worlds, as `Batch.observe` gives it."""
         arrays = self._arrays
         specification = {name: arrays[name][only] for name in ("map", "agent", "inventory")}
-        mask = np.where(self.at_condition[only, None], _ANSWERS, ~_ANSWERS)
-        parents = self.previous[only][:, None]
+        actions = len(ACTION_NAMES) if self._inputs.shape[1] else len(ACTIONS)
+        mask = ACTION_MASK[self._operation[only], :actions]
+        parents = np.concatenate([self.previous[only][:, None], self._inputs[only]], axis=1)
         return WorldObservation(
             specification, arrays["words"][only], self.routine[only], parents, mask, int(self.size[only].max())
         )
 
 
-_ANSWERS = np.array([name in ("true", "false") for name in ACTIONS])
+_OPERATIONS = np.array([DOMAIN.index.get(word, 0) for word in DOMAIN.vocabulary])
+"""The operation that a word names; 0 for other words."""
 
 
 @cache
-def _limits(side: int, routines: int) -> dict[str, tuple[tuple[int, ...], Any, int, int]]:
+def _limits(side: int, routines: int, data_flow: bool) -> dict[str, tuple[tuple[int, ...], Any, int, int]]:
     """Shape, type, smallest and largest value of every entry."""
-    space = observation_space(side, routines)
+    space = observation_space(side, routines, data_flow)
     boxes = {name: box for name, box in space.items() if isinstance(box, spaces.Box)}
     return {name: (box.shape, box.dtype, int(box.low.min()), int(box.high.max())) for name, box in boxes.items()}
 
@@ -122,8 +128,9 @@ def _checked(observations: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]
         np.shape(observations["map"])[-1],
         np.shape(observations["words"])[1],
     )
+    data_flow = np.shape(observations["flow"])[-1] > FLOW
     found = dict[str, NDArray[Any]]()
-    for name, (shape, dtype, low, high) in _limits(side, routines).items():
+    for name, (shape, dtype, low, high) in _limits(side, routines, data_flow).items():
         array = np.asarray(observations[name])
         if array.shape != (worlds, *shape):
             raise WorldError(f"observation, {name}: expected the shape {(worlds, *shape)}, not {array.shape}")

@@ -21,10 +21,11 @@ COUNTS = LARGEST_SIDE**2 + 1
 
 
 class CountConditions:
-    """All conditions of some programs."""
+    """All conditions of some programs that take no results."""
 
     def __init__(self, programs: ProgramSet) -> None:
-        rows = np.flatnonzero(programs.operation >= Operation.AGENT)
+        plain = (programs.operation >= Operation.AGENT) & (programs.operation <= Operation.IS_THERE)
+        rows = np.flatnonzero(plain)
         words, first, number = np.unique(programs.words[rows], axis=0, return_index=True, return_inverse=True)
         self.words = words
         self.number = np.full(len(programs.operation), -1, np.int64)

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from program_guided.errors import WorldError
 from program_guided.language.domain import BOOLEAN, Mismatch, unknown
 from program_guided.language.parser import MAX_LOOPS, parse
-from program_guided.language.printer import relined
-from program_guided.language.syntax import Block, Call, If, Program, While, calls
+from program_guided.language.printer import print_program, relined
+from program_guided.language.syntax import Block, Call, If, Program, Ref, While, calls
 from program_guided.tasks.minecraft.domain import DOMAIN, KINDS, LARGEST_SIDE, OBJECTS, SMALLEST_SIDE, THINGS
 from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.splits import Difficulty, load_difficulty
@@ -153,6 +153,8 @@ def _checked(program: Program) -> Program:
         if len(call.arguments) != len(parameters):
             raise WorldError(f"program: {call.operation} with {len(call.arguments)} arguments")
         for parameter, argument in zip(parameters, call.arguments, strict=True):
+            if isinstance(argument, Call | Ref) and parameter.takes is not None:
+                continue
             try:
                 right = isinstance(argument, str | int) and parameter.read(str(argument)) == argument
             except Mismatch as mismatch:
@@ -160,6 +162,8 @@ def _checked(program: Program) -> Program:
             if not right:
                 raise WorldError(f"program: {call.operation}: {argument!r} is not a {parameter.name}")
     _check_blocks(program.body)
+    if any(call.result or len(call.words) < len(call.arguments) for call in routines):
+        parse(print_program(program, DOMAIN), DOMAIN, "program")
     return program
 
 
@@ -185,7 +189,7 @@ def _check_blocks(block: Block) -> None:
 
 
 def _check_kind(call: Call, condition: bool) -> None:
-    if (DOMAIN.operation(call.operation).output == BOOLEAN) != condition:
+    if call.result is None and (DOMAIN.operation(call.operation).output == BOOLEAN) != condition:
         expected = "a condition" if condition else "a behaviour"
         raise WorldError(f"program: {call.operation} stands where {expected} is expected")
 

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from program_guided.language.printer import print_call
+from program_guided.language.table import RoutineTable
 from program_guided.learning.agents import Agent, OracleAgent
-from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECTS
+from program_guided.tasks.minecraft.domain import DOMAIN, KINDS, OBJECTS
 from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
 from program_guided.tasks.minecraft.world.batch import Batch
 from program_guided.tasks.minecraft.world.planner import UNREACHABLE
-from program_guided.tasks.minecraft.world.rules import Outcome
+from program_guided.tasks.minecraft.world.rules import ACTION_NAMES, Action, Outcome
 
-__all__ = ["execution", "snapshot"]
+__all__ = ["execution", "routine_text", "snapshot"]
 
 
 def execution(batch: Batch, agent: Agent) -> Iterator[Snapshot]:
@@ -25,7 +26,7 @@ def execution(batch: Batch, agent: Agent) -> Iterator[Snapshot]:
             return
         action = agent.act(batch)
         batch.step(action)
-        yield snapshot(batch, 0, ACTIONS[int(action[0])])
+        yield snapshot(batch, 0, batch.action_name(int(action[0])))
 
 
 def snapshot(batch: Batch, i: int, action: str = "") -> Snapshot:
@@ -54,9 +55,29 @@ def _message(batch: Batch, i: int, action: str, outcome: Outcome) -> str:
     ended = int(batch.ended[i])
     if ended < 0:
         return ""
-    routine = print_call(batch.tables[int(batch.worlds.program[i])].calls[ended], DOMAIN)
+    routine = routine_text(batch.tables[int(batch.worlds.program[i])], ended)
     if outcome == Outcome.WRONG_ANSWER:
-        return f"answered {action}, but {routine} is {'false' if action == 'true' else 'true'}"
+        return f"answered {action}, but {routine} is {_right(batch, i, action)}"
     if outcome in (Outcome.WRONG_PLACE, Outcome.MISSING_OBJECT):
         return f"{routine}: {outcome}"
-    return f"{routine} is {action}" if action in ("true", "false") else f"{routine} ended"
+    return f"{routine} is {action}" if action in ACTION_NAMES[Action.TRUE :] else f"{routine} ended"
+
+
+def routine_text(table: RoutineTable, row: int) -> str:
+    """A routine as the program says it; results that it takes are named, or written out."""
+    names: list[str | None] = []
+    for call in table.calls[: row + 1]:
+        plain = print_call(replace(call, result=None), DOMAIN, names)
+        names.append(call.result or plain)
+    return plain
+
+
+def _right(batch: Batch, i: int, wrong: str) -> str:
+    """The right answer to the routine that ended."""
+    if wrong in ("true", "false"):
+        return "false" if wrong == "true" else "true"
+    call = batch.tables[int(batch.program[i])].calls[int(batch.ended[i])]
+    thing = str(call.words[0])
+    if call.operation == "carried":
+        return str(batch.worlds.inventory[i, OBJECTS.index(thing)])
+    return str(batch.worlds.counts[i, KINDS.index(thing)])

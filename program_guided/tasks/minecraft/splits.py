@@ -8,6 +8,8 @@ programs.
 | longer | 500 | more than 80 tokens |
 | complex | 500 | more than four If/While |
 | test-complex | 500 | about twice as long as train (PGA's harder test) |
+| data-flow-train | 2,000 | routines take the results of others; at most 80 tokens and four If/While |
+| data-flow | 500 | the same |
 
     {"program": "def run():\\n  mine(gold)\\n", "seed": 123}        one line of train.jsonl
 """
@@ -18,6 +20,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -32,6 +35,7 @@ from program_guided.tasks.minecraft.entry import Entry
 
 __all__ = [
     "ALIASES",
+    "DATA_FLOW",
     "DIFFICULTIES",
     "SIZES",
     "SPLITS_FOLDER",
@@ -40,11 +44,22 @@ __all__ = [
     "encode",
     "load_difficulty",
     "load_split",
+    "load_whole_train",
     "split_name",
 ]
 
 SPLITS_FOLDER = Path(__file__).with_name("splits")
-SIZES = {"train": 4000, "test": 500, "longer": 500, "complex": 500, "test-complex": 500}
+SIZES = {
+    "train": 4000,
+    "test": 500,
+    "longer": 500,
+    "complex": 500,
+    "test-complex": 500,
+    "data-flow-train": 2000,
+    "data-flow": 500,
+}
+DATA_FLOW = ("data-flow-train", "data-flow")
+"""Splits of programs that count."""
 ALIASES = {"standard": "test"}
 Difficulty = Literal["easy", "medium", "full"]
 """easy: of each program the first behaviour alone. medium: programs of at most MEDIUM_ROUTINES routines, at most one of
@@ -64,6 +79,14 @@ def split_name(name: str) -> str:
 def load_split(name: str, folder: Path = SPLITS_FOLDER) -> tuple[Entry, ...]:
     """The entries of a split, checked against the index written with them; the same object on every call."""
     return _load(split_name(name), folder)
+
+
+@cache
+def load_whole_train() -> tuple[Entry, ...]:
+    """The programs of train and of data-flow-train, evenly mixed."""
+    splits = (load_split("train"), load_split("data-flow-train"))
+    placed = [((number + 1) / len(split), entry) for split in splits for number, entry in enumerate(split)]
+    return tuple(entry for _, entry in sorted(placed, key=itemgetter(0)))
 
 
 @cache

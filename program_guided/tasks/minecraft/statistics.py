@@ -17,6 +17,7 @@ from program_guided.tasks.minecraft.building import Conditions, condition_traces
 from program_guided.tasks.minecraft.domain import COMPARATORS, DOMAIN, KINDS
 from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.splits import SIZES, load_split
+from program_guided.tasks.minecraft.world.rules import Operation
 
 __all__ = ["condition_shares", "describe"]
 
@@ -36,6 +37,9 @@ def condition_shares(traces: Sequence[Conditions]) -> dict[str, dict[str, float]
     for key, holds in (met for trace in traces for met in trace):
         operation, thing, comparison, _ = key
         name = DOMAIN.operations[operation].name
+        if operation >= Operation.GREATER:
+            answers[f"{name}(...)"].append(holds)
+            continue
         answers[f"{name}[...]"].append(holds)
         answers[f"{name}[{KINDS[thing]}]"].append(holds)
         if name != "is_there":

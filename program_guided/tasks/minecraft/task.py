@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 from program_guided.errors import DataError
 from program_guided.language.domain import ACTION, BOOLEAN, Domain
 from program_guided.language.vocabulary import Vocabulary
-from program_guided.learning.results import Action, Boolean, ResultType
+from program_guided.learning.results import Action, Boolean, ResultType, Value
 from program_guided.learning.settings import A2CSettings, Algorithm, ImitationSettings, PPOSettings, Recipe, Target
 from program_guided.models.readers.config import Grid
-from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, LARGEST_SIDE, OBJECTS, THINGS
+from program_guided.tasks.minecraft.domain import (
+    ACTIONS,
+    CONTROL_FLOW,
+    COUNT,
+    DOMAIN,
+    LARGEST_SIDE,
+    NUMBERS,
+    OBJECTS,
+    THINGS,
+)
 from program_guided.tasks.minecraft.entry import Entry
+from program_guided.tasks.minecraft.splits import SIZES
 from program_guided.tasks.world_task import BatchWorldTask
 
 if TYPE_CHECKING:
@@ -39,10 +49,13 @@ class Minecraft(BatchWorldTask):
     without: tuple[str, ...] = ()
     """Leave out programs that contain one of these routines, like "mine(gold)" or "is_there[river]"."""
 
+    data_flow: bool = False
+    """Learn the whole language: train also on programs that count and compare. Without, the paper's."""
+
     name: ClassVar[str] = "minecraft"
     version: ClassVar[int] = DOMAIN.version
     reader: ClassVar[Any] = Grid(kinds=THINGS, side=LARGEST_SIDE, items=OBJECTS)
-    splits: ClassVar[tuple[str, ...]] = ("train", "test", "longer", "complex", "test-complex")
+    splits: ClassVar[tuple[str, ...]] = tuple(SIZES)
     training_options: ClassVar[tuple[str, ...]] = ("held_out", "without")
     commands: ClassVar[Mapping[str, str]] = {
         "evaluate": "program_guided.tasks.minecraft.commands.evaluate:Evaluate",
@@ -55,20 +68,25 @@ class Minecraft(BatchWorldTask):
     def domain(self) -> Domain:
         return DOMAIN
 
+    @property
+    def learned(self) -> Domain:
+        return DOMAIN if self.data_flow else CONTROL_FLOW
+
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        return Vocabulary.of(DOMAIN)
+        return Vocabulary.of(self.learned)
 
     @cached_property
     def results(self) -> Mapping[str, ResultType]:
-        return {ACTION: Action(values=ACTIONS[:BEHAVIOURS]), BOOLEAN: Boolean()}
+        plain: dict[str, ResultType] = {ACTION: Action(values=ACTIONS[:BEHAVIOURS]), BOOLEAN: Boolean()}
+        return plain | {COUNT: Value(COUNT, NUMBERS)} if self.data_flow else plain
 
     def entries(self, split: str) -> tuple[Entry, ...]:
         from program_guided.tasks.minecraft.routines import read_routine
-        from program_guided.tasks.minecraft.splits import load_split
+        from program_guided.tasks.minecraft.splits import load_split, load_whole_train
 
         removed = [read_routine(text) for text in self.without]
-        every = load_split(split)
+        every = load_whole_train() if self.data_flow and split == "train" else load_split(split)
         return tuple(entry for entry in every if not any(each.in_program(entry.program) for each in removed))
 
     def worlds(self, entries: Sequence[Entry], count: int, *, variants: int = 1) -> Batch:
@@ -97,4 +115,4 @@ class Minecraft(BatchWorldTask):
             raise DataError(f"held-out {self.held_out}: {problem}; at least one must be trained on")
 
     def identity(self) -> dict[str, Any]:
-        return {"held_out": self.held_out, "without": list(self.without)}
+        return {"held_out": self.held_out, "without": list(self.without), **self.options()}

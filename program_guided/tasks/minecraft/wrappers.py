@@ -59,8 +59,10 @@ _FIRST_COORDINATE = np.array([{"goto": 1, "place": 2}.get(word, -1) for word in 
 """By operation, the number of the word that is x."""
 NEWLINE, INDENT = "\n", "  "
 SYNTAX = ("def", "run", "if", "elif", "else", "while", "loop", "(", ")", "[", "]", ",", ":")
-TOKENS = ("", NEWLINE, INDENT, *SYNTAX, *DOMAIN.vocabulary[1:])
-"""Tokens of programs; the index of one is its number, "" is padding."""
+NAMES = tuple(f"name{number}" for number in range(32))
+TOKENS = ("", NEWLINE, INDENT, *SYNTAX, *DOMAIN.vocabulary[1:], "=", *NAMES)
+"""Tokens of programs; the index of one is its number, "" is padding. Names of results are numbered anew in each
+program."""
 MAX_TOKENS = 512
 _NUMBERS = {token: number for number, token in enumerate(TOKENS)}
 _TOKEN = re.compile(r"\n|  |\w+|[<>=]+|[^\w\s]")
@@ -180,7 +182,9 @@ class _Tokens(_Transform):
         return {**observations, "tokens": found}
 
     def _tokens(self, text: str) -> NDArray[np.int16]:
-        tokens = _TOKEN.findall(text)
+        tokens, names = _TOKEN.findall(text), re.findall(r"^\s*(\w+) =(?!=)", text, re.MULTILINE)
+        renamed = dict(zip(dict.fromkeys(names), NAMES, strict=False))
+        tokens = [renamed.get(token, token) for token in tokens]
         if len(tokens) > self._max_tokens:
             raise WorldError(f"the program has {len(tokens)} tokens, more than {self._max_tokens}: raise max_tokens")
         unknown = [token for token in tokens if token not in _NUMBERS]

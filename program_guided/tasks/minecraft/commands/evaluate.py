@@ -124,13 +124,14 @@ class Evaluate:
 
     def _splits(self) -> dict[str, tuple[Entry, ...]]:
         from program_guided.tasks.minecraft.routines import read_routine
-        from program_guided.tasks.minecraft.splits import SIZES, load_split, split_name
+        from program_guided.tasks.minecraft.splits import DATA_FLOW, SIZES, load_split, split_name
 
         if self.tokens is not None:
             from program_guided.tasks.minecraft.building import programs_of_length
 
             return {f"{self.tokens} tokens": programs_of_length(self.tokens, LONG_PROGRAMS)}
-        names = tuple(SIZES) if "all" in self.split else tuple(split_name(name) for name in self.split)
+        plain = tuple(name for name in SIZES if name not in DATA_FLOW)
+        names = plain if "all" in self.split else tuple(split_name(name) for name in self.split)
         splits = {name: load_split(name) for name in names}
         if self.unseen is None:
             return splits

@@ -15,9 +15,10 @@ import tyro
 
 from program_guided.errors import DataError
 from program_guided.language.parser import parse, read_text
+from program_guided.language.syntax import Ref
 from program_guided.output import OptionalNumber, OptionalPath, counted
 from program_guided.shipped import example, written_seed
-from program_guided.tasks.minecraft.world.rules import Outcome
+from program_guided.tasks.minecraft.world.rules import ACTION_NAMES, FIRST_NUMBER, Action, Outcome
 
 if TYPE_CHECKING:
     from program_guided.tasks.minecraft.world.batch import Batch
@@ -39,12 +40,15 @@ KEYS = {
     "e": "sell",
     "t": "true",
     "f": "false",
+    **{str(digit): str(digit) for digit in range(10)},
 }
+TEN = "+"
+"""Adds ten to the number that follows."""
 MIN_WIDTH = 60
 """Columns of a terminal that has room for the map beside the program."""
 QUIT = ("q", "\x03", "\x04", "")
 HELP = (
-    "arrows, wasd: walk  m mine  b build  p place  e sell  t, f: answer",
+    "arrows, wasd: walk  m mine  b build  p place  e sell  t, f, 0 to 9: answer",
     "h hint  u undo  r retry  n next  q quit",
 )
 ASKED = {
@@ -56,6 +60,11 @@ ASKED = {
     "agent": "do you carry {0} {1} {2}? t or f; a wrong answer fails",
     "env": "is the number of {0} on the map {1} {2}? t or f; a wrong answer fails",
     "is_there": "is there {0} on the map? t or f; a wrong answer fails",
+    "greater": "is {0} greater than {1}? t or f; a wrong answer fails",
+    "less": "is {0} less than {1}? t or f; a wrong answer fails",
+    "equal": "is {0} equal to {1}? t or f; a wrong answer fails",
+    "count": "how many cells of {0} are on the map? 0 to 9, +3 for 13; a wrong answer fails",
+    "carried": "how many {0} do you carry? 0 to 9, +3 for 13; a wrong answer fails",
 }
 """By operation: what is asked for, and what ends it."""
 OVER = {
@@ -133,7 +142,7 @@ class Game:
     def __init__(self, begin: Callable[[int], Batch], seed: int, one_world: bool = False) -> None:
         self.batch, self.seed = begin(seed), seed
         self.moves: list[int] = []
-        self.action, self.note = "", ""
+        self.action, self.note, self.tens = "", "", 0
         self._begin, self._one_world = begin, one_world
 
     @property
@@ -154,8 +163,9 @@ class Game:
         calls, routine = self.batch.tables[int(worlds.program[0])].calls, int(worlds.routine[0])
         if routine >= len(calls):
             return "nothing is left to do: the next step, whatever it is, ends the program"
-        call = calls[routine]
-        return ASKED[call.operation].format(*call.words)
+        call, numbers = calls[routine], worlds.numbers[0]
+        given = (numbers[each.number] if isinstance(each, Ref) else each for each in call.arguments)
+        return ASKED[call.operation].format(*given)
 
     def press(self, key: str) -> bool:
         """React to a key; False if it has no meaning."""
@@ -167,8 +177,12 @@ class Game:
             self._again(self.seed, [], "the same world again")
         elif key == "n":
             self._next()
+        elif key == TEN and self.outcome == Outcome.RUNNING:
+            self.tens += 1
+            self.note = f"{10 * self.tens} and"
         elif key in KEYS and self.outcome == Outcome.RUNNING:
             self._step(KEYS[key])
+            self.tens = 0
         else:
             return False
         return True
@@ -190,24 +204,26 @@ class Game:
     def _step(self, action: str) -> None:
         import numpy as np
 
-        from program_guided.tasks.minecraft.domain import ACTIONS
         from program_guided.tasks.minecraft.snapshots import snapshot
 
-        number = ACTIONS.index(action)
-        allowed = bool(self.batch.view.mask[0, number])
+        number = ACTION_NAMES.index(action)
+        if number >= FIRST_NUMBER:
+            number = min(number + 10 * self.tens, len(ACTION_NAMES) - 1)
+        mask = self.batch.view.mask[0]
+        allowed = number < len(mask) and bool(mask[number])
         self.batch.step(np.array([number]))
-        self.moves = [*self.moves, number]
-        useless = "a condition: answer t or f" if number < ACTIONS.index("true") else "nothing to answer here"
+        self.moves, action = [*self.moves, number], ACTION_NAMES[number]
+        useless = "nothing to answer here"
+        if not mask[: Action.TRUE].any():
+            useless = "a condition: answer t or f" if mask[Action.TRUE] else "a question: answer with a number"
         message = snapshot(self.batch, 0, action).message
         self.action, self.note = action, message if allowed else f"{useless} (a step has passed)"
 
     def _hint(self) -> str:
-        from program_guided.tasks.minecraft.domain import ACTIONS
-
         if self.outcome != Outcome.RUNNING:
             return "the program is over"
         best, left = self.batch.best_actions()
-        advice = " or ".join(action for action, good in zip(ACTIONS, best[0], strict=True) if good)
+        advice = " or ".join(action for action, good in zip(ACTION_NAMES, best[0], strict=False) if good)
         return f"best: {advice} ({left[0]} to go)" if advice else "there is no way left to finish this routine"
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from program_guided.errors import WorldError
 from program_guided.language.table import RoutineTable
-from program_guided.learning.worlds import Conditions, Hindsight, Only, WorldObservation
+from program_guided.learning.worlds import Conditions, Hindsight, Only, WorldObservation, pointed_rows
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, LARGEST_SIDE, SMALLEST_SIDE
 from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.world.compiled import compiled, inlined
@@ -29,7 +29,14 @@ from program_guided.tasks.minecraft.world.generator import READY, UNKNOWN, copy_
 from program_guided.tasks.minecraft.world.kernels import NONE, RUNNING, begin, conditions_hold, step_world
 from program_guided.tasks.minecraft.world.planner import label
 from program_guided.tasks.minecraft.world.random import draw, mix
-from program_guided.tasks.minecraft.world.rules import ACTION_MASK, TIME_LIMIT, Action, Outcome
+from program_guided.tasks.minecraft.world.rules import (
+    ACTION_MASK,
+    ACTION_NAMES,
+    TIME_LIMIT,
+    Action,
+    Operation,
+    Outcome,
+)
 from program_guided.tasks.minecraft.world.state import Draft, ProgramSet, Workspace, Worlds, program_set
 
 __all__ = ["DEFAULT_SIDES", "MAX_ROUTINES", "MAX_SETTING", "Batch", "check_sizes"]
@@ -39,6 +46,7 @@ DEFAULT_SIDES = (SMALLEST_SIDE, 8)
 MAX_ROUTINES = 96
 """Rows of an observed routine table; enough for programs of 200 tokens and more."""
 FLOW = 3
+"""Columns of the control flow."""
 MAX_REDRAWS = 10_000
 NO_WORLD = -2
 MAX_SETTING = 2**15 - 1
@@ -66,7 +74,8 @@ class View(NamedTuple):
     words: NDArray[np.uint8]
     """(worlds, routines, L) words of each routine, 0 beyond the program's end."""
     flow: NDArray[np.int16]
-    """(worlds, routines, 3) kind (-1 beyond the end), row after true, row after false."""
+    """(worlds, routines, 3) kind (-1 beyond the end), row after true, row after false; with data flow (worlds,
+    routines, 5), the rows of the two inputs behind them, -1 for none."""
     mask: NDArray[np.bool_]
     """(worlds, actions) True for actions allowed at the pointed routine."""
 
@@ -91,6 +100,8 @@ def _show_program(worlds: Worlds, i: int, programs: ProgramSet, view: View) -> N
         view.flow[i, routine, 0] = programs.kind[row] if inside else -1
         view.flow[i, routine, 1] = programs.on_true[row] if inside else 0
         view.flow[i, routine, 2] = programs.on_false[row] if inside else 0
+        for place in range(view.flow.shape[2] - FLOW):
+            view.flow[i, routine, FLOW + place] = programs.inputs[row, place] if inside else NONE
 
 
 @inlined
@@ -209,8 +220,10 @@ class Batch:
         time_limit: int = TIME_LIMIT,
         max_routines: int = MAX_ROUTINES,
         require_worlds: bool = True,
+        data_flow: bool | None = None,
     ) -> None:
-        """`require_worlds=False`: the caller provides the maps and never resets."""
+        """`require_worlds=False`: the caller provides the maps and never resets. `data_flow`: whether numbers are among
+        the actions; by default, if a program needs them."""
         check_sizes(count, len(entries), variants, sides, time_limit, max_routines)
         high = sides[1]
         self.entries = tuple(entries)
@@ -222,11 +235,15 @@ class Batch:
         self.max_routines = max_routines
         self.answers, self.first_answer = (int(Action.TRUE), int(Action.FALSE)), int(Action.TRUE)
         self.programs = program_set(self.tables)
-        self.worlds = Worlds.empty(count, high)
+        self.data_flow = self._check_data_flow(data_flow)
+        self.action_count = len(ACTION_NAMES) if self.data_flow else len(ACTIONS)
+        numbers = max_routines if self.data_flow else 0
+        self.worlds = Worlds.empty(count, high, numbers)
+        columns = FLOW + (DOMAIN.max_inputs if self.data_flow else 0)
         self.view = View(
             words=np.zeros((count, max_routines, DOMAIN.routine_width), np.uint8),
-            flow=np.zeros((count, max_routines, FLOW), np.int16),
-            mask=np.zeros((count, len(ACTIONS)), np.bool_),
+            flow=np.zeros((count, max_routines, columns), np.int16),
+            mask=np.zeros((count, self.action_count), np.bool_),
         )
         self.ended = np.full(count, NONE, np.int16)
         """The routine that ended in the last step of each world, or -1."""
@@ -239,13 +256,24 @@ class Batch:
         self._named: NDArray[np.bool_] | None = None
         """(routines,) those that hindsight may name, once computed."""
         self._seeds = np.array([entry.seed for entry in self.entries], np.uint64)
-        self._trial, self._draft, self._workspace = Worlds.empty(1, high), Draft.empty(high), Workspace.empty(high)
+        self._trial = Worlds.empty(1, high, numbers)
+        self._draft, self._workspace = Draft.empty(high), Workspace.empty(high)
         self._random = np.zeros(count, np.uint64)
         self._over = np.zeros(count, np.bool_)
         self._wanted = np.zeros(count, np.int64)
         self.seed(0)
         if require_worlds:
             self.offer(self._pool.offered)
+
+    def _check_data_flow(self, wanted: bool | None) -> bool:
+        needed = self.programs.operation >= Operation.GREATER
+        if wanted is False and needed.any():
+            program = int(np.searchsorted(self.programs.first, needed.argmax(), "right")) - 1
+            raise WorldError(
+                "this program counts, and there are no numbers among the actions; make the environment with a program "
+                f"or a split that counts:\n{self.entries[program].text}"
+            )
+        return bool(needed.any()) if wanted is None else wanted
 
     def seed(self, seed: int) -> None:
         """Set every world's own stream of random numbers."""
@@ -374,7 +402,7 @@ class Batch:
         return str(Outcome(code))
 
     def action_name(self, action: int) -> str:
-        return ACTIONS[action]
+        return ACTION_NAMES[action]
 
     def observe(self, only: Only = slice(None)) -> WorldObservation:
         """The observation of some worlds; for all worlds, its arrays are the batch's own."""
@@ -386,6 +414,8 @@ class Batch:
         }
         longest = int(self.programs.size[worlds.program[only]].max())
         parents = worlds.previous[only][:, None]
+        if self.data_flow:
+            parents = np.concatenate([parents, self.programs.inputs[pointed_rows(self)[only]]], axis=1)
         return WorldObservation(
             specification, view.words[only], worlds.routine[only], parents, view.mask[only], longest
         )
@@ -417,9 +447,9 @@ class Batch:
 
     def best_actions(self) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
         """(worlds, actions) mask of the planner's best actions, and its steps to the end of the pointed routine."""
-        bits, steps = np.zeros(self.count, np.uint16), np.zeros(self.count, np.int32)
+        bits, steps = np.zeros(self.count, np.uint32), np.zeros(self.count, np.int32)
         label(self.worlds, self.programs, bits, steps, self._workspace)
-        return (bits[:, None] >> np.arange(len(ACTIONS), dtype=np.uint16) & 1).astype(np.bool_), steps
+        return (bits[:, None] >> np.arange(self.action_count, dtype=np.uint32) & 1).astype(np.bool_), steps
 
     def conditions_hold(self, numbers: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Evaluate conditions: True for each pair of a world and a row of the programs whose condition holds."""

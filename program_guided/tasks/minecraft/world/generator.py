@@ -2,7 +2,7 @@
 
 Worlds are drawn until the planner finishes the program in one (rejection sampling). The draw depends on the program's
 conditions: a fair coin decides whether each is true at the start, and counts are chosen accordingly, so that the answer
-cannot be guessed from the text. Objects that the program mines are put on the map.
+cannot be guessed from the text. What it counts is drawn uniformly. Objects that the program mines are put on the map.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from program_guided.tasks.minecraft.world.kernels import (
     AGENT,
     BRIDGE,
     BUILD_BRIDGE,
+    CARRIED,
+    FIRST_COMPARISON,
+    FIRST_COUNT,
     FLAT,
     GOTO,
     MERCHANT,
@@ -81,9 +84,15 @@ def _counts(programs: ProgramSet, program: int, side: int, carried: NDArray[np.i
     for row in range(first, first + programs.size[program]):
         operation, kind = programs.operation[row], programs.arguments[row, 0]
         comparison, number = programs.arguments[row, 1], programs.arguments[row, 2]
-        if operation < AGENT or settled[int(operation != AGENT), kind]:
+        if operation < AGENT or FIRST_COMPARISON <= operation < FIRST_COUNT:
             continue
-        settled[int(operation != AGENT), kind] = True
+        on_the_map = int(operation != AGENT and operation != CARRIED)
+        if settled[on_the_map, kind]:
+            continue
+        settled[on_the_map, kind] = True
+        if operation >= FIRST_COUNT:
+            _draw_counted(random, kind, on_the_map == 1, carried, on_map)
+            continue
         wanted = draw(random, 0, 2) == 1
         if operation == AGENT:
             if kind >= FIRST_OBJECT:
@@ -102,6 +111,19 @@ def _counts(programs: ProgramSet, program: int, side: int, carried: NDArray[np.i
         _provide(programs.operation[row], programs.arguments[row, 0], carried, draft)
     if on_map[RIVER] == 0:
         on_map[BRIDGE] = 0
+
+
+@inner
+def _draw_counted(
+    random: NDArray[np.uint64], kind: int, on_the_map: bool, carried: NDArray[np.int16], on_map: NDArray[np.int16]
+) -> None:
+    """Draw the count of an object that the program counts, all numbers alike."""
+    if kind < FIRST_OBJECT:
+        return
+    if on_the_map:
+        on_map[kind] = draw(random, 0, MAX_ON_MAP + 2)
+    else:
+        carried[kind - FIRST_OBJECT] = draw(random, 0, MAX_CARRIED + 1)
 
 
 @inner

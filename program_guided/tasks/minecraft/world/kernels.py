@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from program_guided.tasks.minecraft.domain import NUMBERS
 from program_guided.tasks.minecraft.world.compiled import compiled, inlined, inner
 from program_guided.tasks.minecraft.world.rules import (
     BUILD_ORDER,
+    FIRST_NUMBER,
     FIRST_OBJECT,
     MOVES,
     WALKABLE,
@@ -22,7 +24,7 @@ from program_guided.tasks.minecraft.world.rules import (
 )
 from program_guided.tasks.minecraft.world.state import ProgramSet, Worlds
 
-__all__ = ["begin", "compare_counts", "compares", "condition_holds", "conditions_hold", "step_world"]
+__all__ = ["begin", "compare_counts", "compares", "conditions_hold", "right_answer", "step_world"]
 
 # Numba reads module constants at compile time; it does not support enumerations everywhere.
 FLAT, RIVER, BRIDGE, MERCHANT = int(Cell.FLAT), int(Cell.RIVER), int(Cell.BRIDGE), int(Cell.MERCHANT)
@@ -30,7 +32,9 @@ RUNNING, FINISHED, TIMEOUT = int(Outcome.RUNNING), int(Outcome.FINISHED), int(Ou
 WRONG_ANSWER, WRONG_PLACE = int(Outcome.WRONG_ANSWER), int(Outcome.WRONG_PLACE)
 MISSING_OBJECT = int(Outcome.MISSING_OBJECT)
 MINE, GOTO, PLACE, SELL = int(Operation.MINE), int(Operation.GOTO), int(Operation.PLACE), int(Operation.SELL)
-BUILD_BRIDGE, AGENT = int(Operation.BUILD_BRIDGE), int(Operation.AGENT)
+BUILD_BRIDGE, AGENT, CARRIED = int(Operation.BUILD_BRIDGE), int(Operation.AGENT), int(Operation.CARRIED)
+FIRST_COMPARISON, FIRST_COUNT = int(Operation.GREATER), int(Operation.COUNT)
+LARGEST_NUMBER = NUMBERS[-1]
 DO_MINE, DO_BUILD, DO_PLACE = int(Action.MINE), int(Action.BUILD), int(Action.PLACE)
 DO_SELL, ANSWER_TRUE, ANSWER_FALSE = int(Action.SELL), int(Action.TRUE), int(Action.FALSE)
 WOOD = int(Cell.WOOD) - FIRST_OBJECT
@@ -60,13 +64,27 @@ def compare_counts(comparisons: NDArray[np.int16], numbers: NDArray[np.int16], r
 
 
 @inlined
-def condition_holds(worlds: Worlds, i: int, operation: int, kind: int, comparison: int, number: int) -> bool:
-    """True if the condition holds in world i. `is_there[t]` is `env[t] > 0`."""
-    if operation == AGENT:
-        count = worlds.inventory[i, kind - FIRST_OBJECT] if kind >= FIRST_OBJECT else 0
+def _count(worlds: Worlds, i: int, operation: int, kind: int) -> int:
+    """How many of a kind are carried (`agent`, `carried`) or on the map (the others)."""
+    if operation in (AGENT, CARRIED):
+        return int(worlds.inventory[i, kind - FIRST_OBJECT]) if kind >= FIRST_OBJECT else 0
+    return int(worlds.counts[i, kind])
+
+
+@inlined
+def right_answer(worlds: Worlds, i: int, programs: ProgramSet, row: int) -> int:
+    """The action that answers a row of the programs in world i: true, false or a number. `is_there[t]` is
+    `env[t] > 0`."""
+    operation, comparison, number = programs.operation[row], programs.arguments[row, 1], programs.arguments[row, 2]
+    if FIRST_COMPARISON <= operation < FIRST_COUNT:
+        count = int(worlds.numbers[i, programs.inputs[row, 0]])
+        if programs.inputs[row, 1] >= 0:
+            number = worlds.numbers[i, programs.inputs[row, 1]]
     else:
-        count = worlds.counts[i, kind]
-    return compares(count, comparison, number)
+        count = _count(worlds, i, operation, programs.arguments[row, 0])
+        if operation >= FIRST_COUNT:
+            return int(FIRST_NUMBER + min(count, LARGEST_NUMBER))
+    return ANSWER_TRUE if compares(count, comparison, number) else ANSWER_FALSE
 
 
 @compiled
@@ -75,8 +93,7 @@ def conditions_hold(
 ) -> None:
     """Evaluate conditions: True for each pair of a world and a row of the programs whose condition holds."""
     for k in range(len(numbers)):
-        operation, arguments = programs.operation[rows[k]], programs.arguments[rows[k]]
-        result[k] = condition_holds(worlds, numbers[k], operation, arguments[0], arguments[1], arguments[2])
+        result[k] = right_answer(worlds, numbers[k], programs, rows[k]) == ANSWER_TRUE
 
 
 @inner
@@ -186,13 +203,13 @@ def step_world(worlds: Worlds, i: int, programs: ProgramSet, action: int, time_l
     operation = programs.operation[row]
     target, ended = programs.on_true[row], False
     if operation >= AGENT:
-        if action in (ANSWER_TRUE, ANSWER_FALSE):
+        if action >= ANSWER_TRUE and (action >= FIRST_NUMBER) == (operation >= FIRST_COUNT):
             ended = True
-            arguments = programs.arguments[row]
-            holds = condition_holds(worlds, i, operation, arguments[0], arguments[1], arguments[2])
-            if holds != (action == ANSWER_TRUE):
+            if action != right_answer(worlds, i, programs, row):
                 worlds.outcome[i] = WRONG_ANSWER
-            if action == ANSWER_FALSE:
+            if action >= FIRST_NUMBER:
+                worlds.numbers[i, routine] = action - FIRST_NUMBER
+            elif action == ANSWER_FALSE:
                 target = programs.on_false[row]
     else:
         ended = _act(worlds, i, operation, programs.arguments[row], action)

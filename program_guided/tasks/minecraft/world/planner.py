@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from program_guided.tasks.minecraft.world.compiled import compiled, inner
 from program_guided.tasks.minecraft.world.kernels import (
     AGENT,
-    ANSWER_FALSE,
-    ANSWER_TRUE,
     BRIDGE,
     BUILD_BRIDGE,
     DO_BUILD,
@@ -40,14 +38,15 @@ from program_guided.tasks.minecraft.world.kernels import (
     RUNNING,
     SELL,
     WOOD,
-    condition_holds,
+    right_answer,
     step_world,
 )
-from program_guided.tasks.minecraft.world.rules import BUILD_ORDER, FIRST_OBJECT, MOVES, WALKABLE
+from program_guided.tasks.minecraft.world.rules import ACTION_NAMES, BUILD_ORDER, FIRST_OBJECT, MOVES, WALKABLE
 from program_guided.tasks.minecraft.world.state import ProgramSet, Workspace, Worlds
 
 __all__ = ["UNREACHABLE", "best_actions", "finish", "label"]
 
+LAST_ACTION = len(ACTION_NAMES) - 1
 UNREACHABLE = 30_000
 """Steps of a plan that does not exist."""
 
@@ -340,15 +339,14 @@ def best_actions(worlds: Worlds, i: int, programs: ProgramSet, workspace: Worksp
     row = programs.first[program] + worlds.routine[i]
     operation, arguments = programs.operation[row], programs.arguments[row]
     if operation >= AGENT:
-        holds = condition_holds(worlds, i, operation, arguments[0], arguments[1], arguments[2])
-        return 1 << (ANSWER_TRUE if holds else ANSWER_FALSE), 1
+        return 1 << right_answer(worlds, i, programs, row), 1
     here = worlds.agent[i, 0] * worlds.cells.shape[1] + worlds.agent[i, 1]
     return _best(worlds.cells[i], worlds.inventory[i], here, operation, arguments, workspace)
 
 
 @compiled
 def label(
-    worlds: Worlds, programs: ProgramSet, bits: NDArray[np.uint16], steps: NDArray[np.int32], workspace: Workspace
+    worlds: Worlds, programs: ProgramSet, bits: NDArray[np.uint32], steps: NDArray[np.int32], workspace: Workspace
 ) -> None:
     """`best_actions` of every world."""
     for i in range(len(bits)):
@@ -368,7 +366,7 @@ def finish(worlds: Worlds, i: int, programs: ProgramSet, time_limit: int, worksp
             if bits == 0 and worlds.routine[i] < programs.size[worlds.program[i]]:
                 return False
         action = 0
-        while action < ANSWER_FALSE and not bits & (1 << action):
+        while action < LAST_ACTION and not bits & (1 << action):
             action += 1
         ended = step_world(worlds, i, programs, action, time_limit)
         valid = action < 4 and ended == NONE

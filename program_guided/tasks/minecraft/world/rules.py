@@ -8,6 +8,7 @@
 | place | during `place(t, x, y)`: puts t on the agent's cell, replacing an object that lies there |
 | sell | during `sell(t)`: gives one t to the merchant on the agent's cell |
 | true, false | during a condition: its answer |
+| 0, 1, 2 ... | during `count` and `carried`: the number; only in worlds whose programs have them |
 
 An action that has no meaning at the pointed routine only lets time pass.
 """
@@ -18,10 +19,13 @@ from enum import IntEnum
 
 import numpy as np
 
-from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECTS
+from program_guided.language.domain import ACTION, BOOLEAN
+from program_guided.tasks.minecraft.domain import ACTIONS, COUNT, DOMAIN, KINDS, NUMBERS, OBJECTS
 
 __all__ = [
     "ACTION_MASK",
+    "ACTION_NAMES",
+    "FIRST_NUMBER",
     "FIRST_OBJECT",
     "MERCHANTS",
     "MOVES",
@@ -78,6 +82,11 @@ class Operation(IntEnum):
     AGENT = 5
     ENV = 6
     IS_THERE = 7
+    GREATER = 8
+    LESS = 9
+    EQUAL = 10
+    COUNT = 11
+    CARRIED = 12
 
 
 class Outcome(IntEnum):
@@ -107,9 +116,12 @@ MOVES = np.array([(-1, 0), (1, 0), (0, -1), (0, 1)], np.int8)
 """Row and column of a step, by action."""
 BUILD_ORDER = np.array([(-1, 0), (0, 1), (1, 0), (0, -1)], np.int8)
 """Neighbours that `build` searches for a river, in this order."""
-ACTION_MASK = np.array(
-    [[(action in ("true", "false")) == (row.output == "Boolean") for action in ACTIONS] for row in DOMAIN.operations]
-)
+ACTION_NAMES = (*ACTIONS, *map(str, NUMBERS))
+"""All actions; the numbers come last, in worlds whose programs need them."""
+FIRST_NUMBER = len(ACTIONS)
+"""The action that answers 0."""
+_RESULTS = [ACTION] * Action.TRUE + [BOOLEAN] * 2 + [COUNT] * len(NUMBERS)
+ACTION_MASK = np.array([[output == row.output for output in _RESULTS] for row in DOMAIN.operations])
 """(operations, actions): True for actions allowed at a routine, by its result type."""
 
 

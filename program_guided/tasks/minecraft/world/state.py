@@ -23,6 +23,7 @@ from program_guided.tasks.minecraft.world.rules import Operation
 __all__ = ["ARGUMENTS", "Draft", "ProgramSet", "Workspace", "Worlds", "program_set"]
 
 ARGUMENTS = 3
+_COMPARED = {Operation.GREATER: ">", Operation.LESS: "<", Operation.EQUAL: "=="}
 
 
 class ProgramSet(NamedTuple):
@@ -33,7 +34,10 @@ class ProgramSet(NamedTuple):
     operation: NDArray[np.int8]
     arguments: NDArray[np.int16]
     """(rows, 3) mine, sell: object; goto: row, column; place: object, row, column; conditions: kind of cell,
-    comparison, number."""
+    comparison, number; greater, less, equal: 0, comparison, number (if it is no result); count, carried: kind of
+    cell."""
+    inputs: NDArray[np.int16]
+    """(rows, 2) routines of the same program whose results a routine takes, -1 for none."""
     on_true: NDArray[np.int16]
     on_false: NDArray[np.int16]
     words: NDArray[np.uint8]
@@ -59,9 +63,11 @@ class Worlds(NamedTuple):
     """The routine executed before, -1 at the start."""
     time: NDArray[np.int32]
     outcome: NDArray[np.int8]
+    numbers: NDArray[np.int16]
+    """(worlds, routines) latest results of `count` and `carried`; of no width if no program has them."""
 
     @staticmethod
-    def empty(count: int, side: int) -> Worlds:
+    def empty(count: int, side: int, routines: int = 0) -> Worlds:
         return Worlds(
             cells=np.zeros((count, side, side), np.int8),
             side=np.zeros(count, np.int8),
@@ -73,6 +79,7 @@ class Worlds(NamedTuple):
             previous=np.full(count, -1, np.int16),
             time=np.zeros(count, np.int32),
             outcome=np.zeros(count, np.int8),
+            numbers=np.zeros((count, routines), np.int16),
         )
 
 
@@ -121,6 +128,7 @@ def program_set(tables: Sequence[RoutineTable]) -> ProgramSet:
         size=sizes.astype(np.int16),
         operation=np.concatenate([table.operation for table in tables]).astype(np.int8),
         arguments=np.array([_arguments(call) for table in tables for call in table.calls], np.int16),
+        inputs=np.concatenate([table.inputs for table in tables]),
         on_true=np.concatenate([table.on_true for table in tables]),
         on_false=np.concatenate([table.on_false for table in tables]),
         words=np.concatenate([table.word_ids for table in tables]).astype(np.uint8),
@@ -140,5 +148,10 @@ def _arguments(call: Call) -> tuple[int, int, int]:
         return OBJECTS.index(str(words[0])), int(words[2]) - 1, int(words[1]) - 1
     if operation == Operation.BUILD_BRIDGE:
         return 0, 0, 0
+    if operation in _COMPARED:
+        number = call.arguments[1]
+        return 0, COMPARATORS.index(_COMPARED[operation]), number if isinstance(number, int) else 0
+    if operation in (Operation.COUNT, Operation.CARRIED):
+        return KINDS.index(str(words[0])), 0, 0
     comparison = 0 if operation == Operation.IS_THERE else COMPARATORS.index(str(words[1]))
     return KINDS.index(str(words[0])), comparison, int(words[2])
