@@ -12,6 +12,7 @@ from domains import PAPER_PROGRAM
 from world_kernels import begin, recount, step_world
 
 from program_guided.language import (
+    ACTION,
     BOOLEAN,
     Kind,
     Pointer,
@@ -25,11 +26,12 @@ from program_guided.language import (
     sample_program,
     start,
 )
+from program_guided.language.syntax import Ref
 from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, KINDS, OBJECTS, TERRAIN, THINGS
 from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.environment import MinecraftEnv
 from program_guided.tasks.minecraft.world.batch import Batch
-from program_guided.tasks.minecraft.world.rules import TIME_LIMIT, WALKABLE, Cell, Outcome
+from program_guided.tasks.minecraft.world.rules import ACTION_NAMES, TIME_LIMIT, WALKABLE, Cell, Outcome
 from program_guided.tasks.minecraft.world.state import Worlds, program_set
 
 COMPARE = {
@@ -65,6 +67,16 @@ def is_condition(call):
     return DOMAIN.operation(call.operation).output == BOOLEAN
 
 
+def is_asked(call):
+    return DOMAIN.operation(call.operation).output != ACTION
+
+
+def identity(call):
+    """The table holds the tree's own calls, so that equal calls at different places are distinguished, but for those
+    that take results."""
+    return id(call) if len(call.words) == len(call.arguments) else (call.operation, call.words, call.line)
+
+
 def goto_target(call):
     """Row and column, if it is a goto."""
     return (call.words[1] - 1, call.words[0] - 1) if call.operation == "goto" else None
@@ -77,8 +89,9 @@ class Stage:
         self.random = Random(seed)
         self.tables = [compile_program(program, DOMAIN) for program in programs]
         self.programs = program_set(self.tables)
-        self.worlds = Worlds.empty(len(programs), SIDE)
+        self.worlds = Worlds.empty(len(programs), SIDE, max(map(len, self.tables)))
         self.worlds.side[:] = SIDE
+        self.numbers = [{} for _ in programs]
         self.worlds.cells[:] = Cell.FLAT
         self.targets = [[goto_target(call) for call in table.calls if goto_target(call)] for table in self.tables]
         for i in range(len(programs)):
@@ -108,7 +121,12 @@ class Stage:
         """Make the world such that a routine ends at the next step: (action, answer or None)."""
         self.worlds.cells[i] = Cell.FLAT
         self.worlds.inventory[i] = 0
-        return getattr(self, call.operation)(i, *call.words)
+        numbers = self.numbers[i]
+        given = (numbers[each.number] if isinstance(each, Ref) else each for each in call.arguments)
+        action, answer = getattr(self, call.operation)(i, *given)
+        if call.operation in ("count", "carried"):
+            numbers[int(self.worlds.routine[i])] = answer
+        return action, answer
 
     def put(self, i, agent, kind=Cell.FLAT):
         self.worlds.agent[i] = agent
@@ -159,6 +177,24 @@ class Stage:
         self.worlds.counts[i] = self.random.randint(0, 3)
         self.worlds.counts[i, KINDS.index(thing)] = count = self.random.choice([0, 0, 1, 7])
         return self.say(count > 0)
+
+    def greater(self, i, first, second):
+        return self.say(first > second)
+
+    def less(self, i, first, second):
+        return self.say(first < second)
+
+    def equal(self, i, first, second):
+        return self.say(first == second)
+
+    def count(self, i, thing):
+        self.worlds.counts[i] = self.random.randint(0, 120)
+        self.worlds.counts[i, KINDS.index(thing)] = count = self.random.randint(0, 22)
+        return str(min(count, 20)), min(count, 20)
+
+    def carried(self, i, thing):
+        self.worlds.inventory[i, OBJECTS.index(thing)] = count = self.random.randint(0, 22)
+        return str(min(count, 20)), min(count, 20)
 
     def near(self, number):
         return max(0, number + self.random.choice([-1, 0, 1]))
@@ -216,7 +252,7 @@ def run(stage, i, execution):
     while execution.running:
         action, answer = stage.arrange(i, execution.call)
         row = execution.pointer.routine
-        ended = step_world(worlds, i, stage.programs, ACTIONS.index(action), FOREVER)
+        ended = step_world(worlds, i, stage.programs, ACTION_NAMES.index(action), FOREVER)
         execution.end(answer)
         execution.pass_gotos_at(stage.agent_of(i))
         execution.steps.append((row, execution.pointer))
@@ -234,11 +270,15 @@ def test_the_interpreter_and_the_pointer_execute_the_same_calls(traces):
     programs, _, executions, _ = traces
     for program, execution in zip(programs, executions, strict=True):
         answers = iter(execution.answers)
-        trace = interpret(program, lambda call, _, answers=answers: next(answers) if is_condition(call) else None)
+        trace = interpret(program, lambda call, _, answers=answers: next(answers) if is_asked(call) else None)
         by_pointer = [execution.table.calls[row] for row in execution.rows]
-        by_interpreter = [call for call, _, _ in islice(trace, len(by_pointer))]
-        # The table holds the tree's own calls, so that equal calls at different places are distinguished.
-        assert list(map(id, by_interpreter)) == list(map(id, by_pointer)), print_program(program, DOMAIN)
+        executed = list(islice(trace, len(by_pointer)))
+        by_interpreter = [call for call, _, _ in executed]
+        assert list(map(identity, by_interpreter)) == list(map(identity, by_pointer)), print_program(program, DOMAIN)
+        latest = {}
+        for row, call, (_, inputs, value) in zip(execution.rows, by_pointer, executed, strict=True):
+            assert tuple(latest[number] for number in call.inputs) == inputs, print_program(program, DOMAIN)
+            latest[row] = value
         if execution.pointer.finished(execution.table):
             assert next(trace, None) is None
             assert next(answers, None) is None
@@ -278,7 +318,7 @@ def test_the_random_traces_reach_every_corner(traces):
     answers = Counter(answer for execution in executions for answer in execution.answers)
     assert min(answers[True], answers[False]) > 10_000
     executed = Counter(execution.table.calls[row].operation for execution in executions for row in execution.rows)
-    assert min(executed[operation.name] for operation in DOMAIN.operations) > 5_000
+    assert min(executed[operation.name] for operation in DOMAIN.operations) > 3_000
 
 
 def test_a_wrong_answer_at_any_condition_ends_the_episode(traces):
@@ -287,13 +327,29 @@ def test_a_wrong_answer_at_any_condition_ends_the_episode(traces):
         conditions = [row for row, kind in enumerate(table.kind) if kind != Kind.STEP]
         for row in conditions[:3]:
             stage.worlds.routine[i], stage.worlds.outcome[i] = row, Outcome.RUNNING
+            for number in table.calls[row].inputs:
+                stage.worlds.numbers[i, number] = stage.numbers[i][number] = stage.random.randint(0, 20)
             _, truth = stage.arrange(i, table.calls[row])
             action = ACTIONS.index("false" if truth else "true")
             assert step_world(stage.worlds, i, stage.programs, action, FOREVER) == row
             assert stage.worlds.outcome[i] == Outcome.WRONG_ANSWER
             met[table.calls[row].operation, truth] += 1
-    assert len(met) == 6
-    assert min(met.values()) > 50
+    assert len(met) == 12
+    assert min(met.values()) > 20
+
+
+def test_a_wrong_number_at_any_count_ends_the_episode(traces):
+    stage, met = Stage(traces[0][:1_000], seed=2), Counter()
+    for i, table in enumerate(stage.tables):
+        for row, call in enumerate(table.calls):
+            if call.operation in ("count", "carried"):
+                stage.worlds.routine[i], stage.worlds.outcome[i] = row, Outcome.RUNNING
+                _, count = stage.arrange(i, call)
+                wrong = (count + stage.random.randint(1, 20)) % 21
+                assert step_world(stage.worlds, i, stage.programs, ACTION_NAMES.index(str(wrong)), FOREVER) == row
+                assert stage.worlds.outcome[i] == Outcome.WRONG_ANSWER
+                met[call.operation] += 1
+    assert min(met["count"], met["carried"]) > 50
 
 
 # The rules, one by one -------------------------------------------------------------------------------------------
@@ -314,7 +370,7 @@ class Play:
     def __init__(self, drawing, program, agent=(1, 1), time_limit=TIME_LIMIT, **carrying):
         rows = drawing.split()
         side = len(rows)
-        self.worlds, self.time_limit = Worlds.empty(1, 8), time_limit
+        self.worlds, self.time_limit = Worlds.empty(1, 8, 64), time_limit
         self.worlds.side[0] = side
         self.worlds.cells[0, :side, :side] = [[KINDS.index(SYMBOLS[symbol]) for symbol in row] for row in rows]
         self.worlds.agent[0] = agent[1] - 1, agent[0] - 1
@@ -328,7 +384,7 @@ class Play:
         """Take actions; returns the routine that ended in the last one, or -1."""
         ended = -1
         for action in actions:
-            ended = step_world(self.worlds, 0, self.programs, ACTIONS.index(action), self.time_limit)
+            ended = step_world(self.worlds, 0, self.programs, ACTION_NAMES.index(action), self.time_limit)
         return ended
 
     def cell(self, x, y):

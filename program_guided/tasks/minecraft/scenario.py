@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from program_guided.errors import WorldError
-from program_guided.language.domain import BOOLEAN, Mismatch, unknown
+from program_guided.language.domain import ACTION, BOOLEAN, Mismatch, unknown
 from program_guided.language.parser import MAX_LOOPS, parse
 from program_guided.language.printer import print_program, relined
 from program_guided.language.syntax import Block, Call, If, Program, Ref, While, calls
@@ -189,7 +189,8 @@ def _check_blocks(block: Block) -> None:
 
 
 def _check_kind(call: Call, condition: bool) -> None:
-    if call.result is None and (DOMAIN.operation(call.operation).output == BOOLEAN) != condition:
+    output = DOMAIN.operation(call.operation).output
+    if (output != BOOLEAN) if condition else (output != ACTION and call.result is None):
         expected = "a condition" if condition else "a behaviour"
         raise WorldError(f"program: {call.operation} stands where {expected} is expected")
 

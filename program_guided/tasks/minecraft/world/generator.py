@@ -117,7 +117,7 @@ def _counts(programs: ProgramSet, program: int, side: int, carried: NDArray[np.i
 def _draw_counted(
     random: NDArray[np.uint64], kind: int, on_the_map: bool, carried: NDArray[np.int16], on_map: NDArray[np.int16]
 ) -> None:
-    """Draw the count of an object that the program counts, all numbers alike."""
+    """Draw the count of an object that the program counts, uniformly."""
     if kind < FIRST_OBJECT:
         return
     if on_the_map:

@@ -65,7 +65,7 @@ def compare_counts(comparisons: NDArray[np.int16], numbers: NDArray[np.int16], r
 
 @inlined
 def _count(worlds: Worlds, i: int, operation: int, kind: int) -> int:
-    """How many of a kind are carried (`agent`, `carried`) or on the map (the others)."""
+    """Number of a kind that is carried (`agent`, `carried`) or on the map (the others)."""
     if operation in (AGENT, CARRIED):
         return int(worlds.inventory[i, kind - FIRST_OBJECT]) if kind >= FIRST_OBJECT else 0
     return int(worlds.counts[i, kind])
