@@ -761,6 +761,77 @@ def test_the_cell_under_the_agent_counts_as_what_lies_there():
     assert play.outcome == Outcome.RUNNING
 
 
+COUNTED = """
+    gg...
+    w....
+    .....
+    .....
+    .....
+"""
+
+
+def test_count_counts_the_map_and_carried_what_is_carried():
+    play = Play(COUNTED, "a = count(gold)\nb = carried(gold)\nmine(wood)", gold=3)
+    assert play.do("2") == 0
+    assert play.do("3") == 1
+    assert play.outcome == Outcome.RUNNING
+
+
+@pytest.mark.parametrize("wrong", ["1", "3", "0", "20"])
+def test_a_wrong_number_fails_at_once(wrong):
+    play = Play(COUNTED, "a = count(gold)\nmine(wood)")
+    assert play.do(wrong) == 0
+    assert play.outcome == Outcome.WRONG_ANSWER
+
+
+@pytest.mark.parametrize("action", ["true", "false", "up", "mine", "sell"])
+def test_only_a_number_answers_a_count(action):
+    play = Play(COUNTED, "a = count(gold)\nmine(wood)")
+    assert play.do(action) == -1
+    assert play.outcome == Outcome.RUNNING
+    assert play.do("2") == 0
+
+
+def test_a_number_answers_no_condition():
+    play = Play(COUNTED, "if is_there[gold]: mine(gold)")
+    assert play.do("2", "0") == -1
+    assert play.do("true") == 0
+
+
+def test_more_than_twenty_is_twenty():
+    play = Play(COUNTED, "a = carried(gold)\nif greater(a, 19): mine(wood)", gold=57)
+    assert play.do("20") == 0
+    assert play.do("true") == 1
+    assert play.outcome == Outcome.RUNNING
+
+
+@pytest.mark.parametrize(("name", "holds"), [("greater", operator.gt), ("less", operator.lt), ("equal", operator.eq)])
+@pytest.mark.parametrize("gold", [1, 2, 3])
+@pytest.mark.parametrize("second", ["b", "2"])
+def test_numbers_are_compared_in_their_order(name, holds, gold, second):
+    text = f"a = carried(gold)\nb = carried(wood)\nif {name}(a, {second}): mine(wood)\nmine(iron)"
+    play = Play(COUNTED, text, gold=gold, wood=2)
+    play.do(str(gold), "2")
+    truth = holds(gold, 2)
+    assert play.do("true" if truth else "false") == 2
+    assert play.outcome == Outcome.RUNNING
+    assert play.worlds.routine[0] == (3 if truth else 4)
+
+
+def test_a_number_is_compared_as_it_was_counted():
+    play = Play(COUNTED, "n = count(gold)\nmine(gold)\nif equal(n, 2): mine(wood)")
+    play.do("2", "mine")
+    assert play.count("gold") == 1
+    assert play.do("true") == 2
+    assert play.outcome == Outcome.RUNNING
+
+
+def test_a_number_of_a_while_is_counted_anew_each_time():
+    play = Play(COUNTED, "n = count(gold)\nwhile less(carried(gold), n): mine(gold)")
+    play.do("2", "0", "true", "mine", "1", "true", "right", "mine", "2", "false")
+    assert play.outcome == Outcome.FINISHED
+
+
 def test_a_while_is_asked_again_after_each_turn():
     play = Play(MEADOW.replace(".....", "gg...", 1), "while env[gold] > 0: mine(gold)\nmine(wood)")
     assert [play.do(action) for action in ("true", "mine", "true", "right", "mine", "false")] == [0, 1, 0, -1, 1, 0]
