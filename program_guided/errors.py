@@ -75,8 +75,12 @@ class ProgramError(ProgramGuidedError):
     def __init__(self, problems: Sequence[Problem], text: str = "", source: str = "<program>") -> None:
         self.problems = tuple(problems)
         self.source = source
+        self.advice = ""
         lines = [_printable(line) for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
         super().__init__("\n".join(problem.render(source, lines) for problem in self.problems))
+
+    def __str__(self) -> str:
+        return super().__str__() + (f"\n{self.advice}" if self.advice else "")
 
 
 def _printable(line: str) -> str:

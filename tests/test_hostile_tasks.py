@@ -236,7 +236,7 @@ def test_a_wrong_branch_does_not_hide_a_wrong_answer():
         torch.manual_seed(seed)
         model = build_model("plus", PlusConfig(**TINY), task.sizes(), task.reader_config)
         execution = StaticExecutor(task, model, None).run(program, ["red", "blue", "blue"])
-        assert execution.truth == "1", "one is red"
+        assert (execution.truth, execution.shown_truth) == (1, "1"), "one is red"
         assert execution.right == (execution.findings[-1].result == "1")
         seen.add(execution.findings[-1].truth)
     assert "not known" in seen, "some took the other branch, whose routine the oracle did not execute"
@@ -521,7 +521,7 @@ def test_the_oracle_s_errors_do_not_stop_an_executor(tmp_path):
     task = Fragile()
     checkpoint_of(task, tmp_path)
     execution = load_executor(tmp_path, task).run("largest()", [])
-    assert execution.truth == "not known"
+    assert (execution.truth, execution.shown_truth) == (None, "not known")
     assert execution.right is None
 
 

@@ -23,6 +23,7 @@ from program_guided.tasks.visual.embedded import building, folders
 from program_guided.tasks.visual.embedded.building import write_world
 from program_guided.tasks.visual.embedded.detections import Detector
 from program_guided.tasks.visual.features import ObjectFeatures
+from program_guided.tasks.visual.h5 import open_h5, read_text, write_h5, write_text
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.building import make_index
 from program_guided.tasks.visual.plan import WORLD_FILE, complete_world
@@ -389,3 +390,22 @@ def test_damaged_files_give_an_error_or_the_same_result(kind, tmp_path):
     outcomes = soak(kind, 0, range(5 * KINDS[kind].weight), tmp_path, lambda number: None)
     assert outcomes["error"] or kind == "parts", "parts are read again"
     assert outcomes["unnoticed"] == 0 or not KINDS[kind].exact
+
+
+def test_a_text_of_variable_length_is_refused_since_the_library_may_never_return(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.attrs["made_of"] = "of variable length"
+        file.attrs["size"] = 3
+    with h5py.File(tmp_path / "a.h5", "r") as file:
+        for name in ("made_of", "size"):
+            with pytest.raises(DataError, match=f"a.h5: '{name}' is no text of fixed length"):
+                read_text(file, tmp_path / "a.h5", name)
+        assert read_text(file, tmp_path / "a.h5", "other") is None
+
+
+@pytest.mark.parametrize("text", ["short", "", "Übergröße", "x" * 200_000])
+def test_texts_of_a_file_are_read_as_they_were_written(tmp_path, text):
+    with write_h5(tmp_path / "a.h5") as (file, _):
+        write_text(file, "text", text)
+    with open_h5(tmp_path / "a.h5") as file:
+        assert read_text(file, tmp_path / "a.h5", "text") == text

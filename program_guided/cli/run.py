@@ -42,7 +42,7 @@ class Selection:
     """The program itself, instead of a file, as in: --program "mine(gold); sell(gold)"."""
     agent: OptionalText = None
     """A checkpoint (a folder that 'proto train' wrote, or a shipped one by name), or a built-in agent of the task:
-    planner, random. Left out, the shipped checkpoint with the task's name."""
+    oracle; in a world planner, random. Left out, the shipped checkpoint with the task's name."""
     task: OptionalText = None
     """A built-in or installed task, path/to/file.py, or module:Class; left out, that of the checkpoint or program."""
 

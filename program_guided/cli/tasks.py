@@ -103,7 +103,9 @@ def program_of(source: Source, task: Any | None) -> tuple[Any, Program]:
             return candidate, _parsed(candidate, source)
         except ProgramError as error:
             problems.append(error)
-    raise min(problems, key=lambda error: len(error.problems))
+    nearest = min(problems, key=lambda error: len(error.problems))
+    nearest.advice = "if it is a program of a task of your own, name that: --task FILE.py"
+    raise nearest
 
 
 def _written_for(source: Source, task: Any) -> str | None:

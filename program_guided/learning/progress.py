@@ -9,6 +9,9 @@ from program_guided.learning.trainer import Moment
 
 __all__ = ["ProgressBar"]
 
+MEASURED_FOR = 10.0
+"""Seconds after which the time that is left is announced."""
+
 
 class ProgressBar:
     """Call it with every moment."""
@@ -18,6 +21,7 @@ class ProgressBar:
         self._task = self._bars.add_task("training", total=None, rate="")
         self._loss: float | None = None
         self._start: tuple[int, float] | None = None
+        self._announced = False
         self.moments = 0
         """Calls so far."""
 
@@ -40,6 +44,10 @@ class ProgressBar:
         below = {"below": _validation(moment)} if moment.evaluated else {}
         notes = (f"loss {self._loss:.3f}", finished)
         self._bars.update(self._task, completed=moment.step, total=moment.steps, rate=rate, notes=notes, **below)
+        if self._bars.disable and not self._announced and seconds > MEASURED_FOR:
+            self._announced = True
+            left = seconds / done * (moment.samples / moment.step * moment.steps - moment.samples)
+            print(f"about {max(1, round(left / 60)):,} minutes to go, and the evaluations", flush=True)
         if moment.evaluated and self._bars.disable:
             shown = f"{rate}  loss {moment.loss:.3f}  {finished}"
             print(f"step {moment.step:,} of {moment.steps:,}  {moment.seconds / 60:.1f} min  {shown}", flush=True)

@@ -188,7 +188,7 @@ def _oracle_figures(task: Task, split: str) -> dict[str, Any]:
     for table, program, own, answer in zip(texts.tables, texts.programs, texts.own, texts.answers, strict=True):
         execution = oracle.run(program, texts.specifications[own])
         if answer is not None or execution.right is not None:
-            right[answer is None or shown(task, table, oracle.last, answer) == execution.truth] += 1
+            right[answer is None or shown(task, table, oracle.last, answer) == execution.shown_truth] += 1
     examples = right.total()
     accuracy = 100 * right[True] / max(1, examples)
     return {"accuracy": accuracy, "examples": examples, "routines": {}, "unseen_programs": None}
@@ -250,13 +250,18 @@ class RunStatic:
             ]
             for each in execution.findings
         ]
+        if executor.checkpoint is None:
+            print_table("", ("", "routine", "oracle"), [[*row[:2], row[3]] for row in rows])
+            print(f"answer: {execution.shown_truth}")
+            return 0
         print_table("", ("", "routine", Path(agent).name, "oracle", ""), rows)
-        print(f"answer: {execution.findings[-1].result}; the oracle's: {execution.truth} ({verdicts[execution.right]})")
+        answer, verdict = execution.findings[-1].result, verdicts[execution.right]
+        print(f"answer: {answer}; the oracle's: {execution.shown_truth} ({verdict})")
         return int(execution.right is False)
 
 
 def _short(text: str, most: int = 400) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= most else text[: most - 1] + "… (a method `show` shows it better)"
 
 
 @dataclass(frozen=True)

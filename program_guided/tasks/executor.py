@@ -160,6 +160,7 @@ class Finding:
     """Number of the routine in the program, from 1."""
     routine: str
     result: str
+    """As a person reads it."""
     probability: float
     truth: str
     right: bool | None
@@ -174,14 +175,22 @@ class Execution:
     """Findings of the executed routines, in their order."""
     answer: Any
     """The result of the last one."""
-    truth: str
-    """The oracle's answer, which may be another routine's result: the oracle may have taken another branch."""
+    truth: Any
+    """The oracle's answer, None if it is not known. It may be another routine's result: the oracle may have taken
+    another branch."""
+    shown_truth: str
+    """The same as a person reads it."""
     right: bool | None
     """None if it is not known what is right."""
 
     def as_dict(self) -> dict[str, Any]:
         routines = [asdict(finding) for finding in self.findings]
-        return {"answer": self.findings[-1].result, "truth": self.truth, "right": self.right, "routines": routines}
+        return {
+            "answer": self.findings[-1].result,
+            "truth": self.shown_truth,
+            "right": self.right,
+            "routines": routines,
+        }
 
     def _repr_html_(self) -> str:
         rows = ((each.routine, each.result, f"{each.probability:.2f}", each.truth) for each in self.findings)
@@ -218,7 +227,7 @@ class StaticExecutor:
             right = None if truths[row] is None else found == truth
             findings.append(Finding(row + 1, text, found, probability, truth, right))
         right = None if truths[last] is None else findings[-1].result == expected
-        return Execution(tuple(findings), result, expected, right)
+        return Execution(tuple(findings), result, truths[last], expected, right)
 
     def _shown(self, table: RoutineTable, row: int, value: Any) -> str:
         return shown(self.task, table, row, value)
@@ -245,7 +254,7 @@ class StaticOracle:
             text = print_call(table.calls[row], task.domain, names)
             findings.append(Finding(row + 1, text, found, 1.0, found, right))
         self.last = row
-        return Execution(tuple(findings), truths[row], findings[-1].truth, findings[-1].right)
+        return Execution(tuple(findings), truths[row], truths[row], findings[-1].truth, findings[-1].right)
 
 
 def shown(task: Task, table: RoutineTable, row: int, value: Any) -> str:

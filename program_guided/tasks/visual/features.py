@@ -27,7 +27,7 @@ from program_guided.errors import DataError, quote
 from program_guided.files import read_json
 from program_guided.tasks.visual.checksums import described, read_checked
 from program_guided.tasks.visual.graph import MAX_SIDE
-from program_guided.tasks.visual.h5 import FAULTS, NUMBERS, TEXTS, checked_dataset, open_h5
+from program_guided.tasks.visual.h5 import FAULTS, NUMBERS, TEXTS, checked_dataset, open_h5, read_text
 from program_guided.tasks.visual.plan import OBJECTS_FOLDER, REMEDY, World, complete_world
 
 __all__ = ["DIMENSION", "INFO_CHECKSUM", "MAX_DETECTED", "Detected", "ObjectFeatures", "SpatialFeatures", "info_path"]
@@ -158,10 +158,7 @@ class _Chunks:
             if not path.is_file():
                 raise DataError(f"{path}: is missing, though {self.info_path.name} names it")
             file = open_h5(path)
-            try:
-                digest = file.attrs.get(INFO_CHECKSUM)
-            except FAULTS as error:
-                raise DataError(f"{path}: is damaged ({error})") from None
+            digest = read_text(file, path, INFO_CHECKSUM)
             if digest not in (None, self._info_digest):
                 raise DataError(f"{self.info_path}: is damaged, or not of {path.name}; extract the features again")
             self._open[number] = file

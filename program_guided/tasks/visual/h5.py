@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import h5py  # type: ignore[import-untyped,unused-ignore]
+import numpy as np
 
 from program_guided.errors import DataError
 from program_guided.files import renamed
 
-__all__ = ["CHECKED", "FAULTS", "NUMBERS", "TEXTS", "checked_dataset", "open_h5", "write_h5"]
+__all__ = ["CHECKED", "FAULTS", "NUMBERS", "TEXTS", "checked_dataset", "open_h5", "read_text", "write_h5", "write_text"]
 
 FAULTS = (OSError, RuntimeError, LookupError, TypeError, ValueError, ArithmeticError, MemoryError)
 """Errors that h5py raises for damaged files."""
@@ -98,6 +99,25 @@ def open_h5(path: Path) -> Any:
         return h5py.File(path, "r")
     except FAULTS as error:
         raise DataError(f"{path}: is cut off or no HDF5 file ({error})") from None
+
+
+def write_text(file: Any, name: str, text: str) -> None:
+    """Give a file a text as an attribute, of fixed length: texts of variable length have no checksums."""
+    file.attrs[name] = np.bytes_(text.encode("utf-8"))
+
+
+def read_text(file: Any, path: Path, name: str) -> str | None:
+    """A text that `write_text` has written; None if there is none. Of variable length it is refused, since the library
+    never returns from some that are damaged."""
+    try:
+        if name not in file.attrs:
+            return None
+        kind = file.attrs.get_id(name).get_type()
+        if not isinstance(kind, h5py.h5t.TypeStringID) or kind.is_variable_str():
+            raise DataError(f"{path}: '{name}' is no text of fixed length; make the file again")
+        return bytes(file.attrs[name]).decode("utf-8")
+    except FAULTS as error:
+        raise DataError(f"{path}: is damaged ({error})") from None
 
 
 def checked_dataset(file: Any, path: Path, name: str, kinds: str, rank: int) -> Any:

@@ -31,7 +31,7 @@ from program_guided.files import held, read_arrays, sweep, unfinished, write_arr
 from program_guided.learning.learner import check_device
 from program_guided.tasks.visual.checksums import described
 from program_guided.tasks.visual.features import INFO_CHECKSUM, info_path
-from program_guided.tasks.visual.h5 import CHECKED, FAULTS, write_h5
+from program_guided.tasks.visual.h5 import CHECKED, FAULTS, read_text, write_h5, write_text
 from program_guided.tasks.visual.photographs.backbone import CELL, NAME, Backbone, load_backbone
 
 __all__ = ["SIZE", "Extracted", "extract", "find_pictures"]
@@ -150,9 +150,10 @@ def _finished(out: Path, fingerprint: str) -> Extracted | None:
     try:
         with h5py.File(out, "r") as file:
             info = described(info_path(out))["sha256"]
-            if (file.attrs.get("made_of"), file.attrs.get(INFO_CHECKSUM)) == (fingerprint, info):
-                return Extracted(len(file["features"]), tuple(json.loads(file.attrs["skipped"])), new=False)
-    except FAULTS:
+            if (read_text(file, out, "made_of"), read_text(file, out, INFO_CHECKSUM)) == (fingerprint, info):
+                skipped = json.loads(read_text(file, out, "skipped") or "[]")
+                return Extracted(len(file["features"]), tuple(skipped), new=False)
+    except (*FAULTS, DataError):
         pass
     return None
 
@@ -234,9 +235,11 @@ def _assemble(out: Path, paths: Sequence[Path], backbone: Backbone, size: int, f
         weights, bias = classifier.weight.cpu().numpy(), classifier.bias.cpu().numpy()
         for name, data in {"class_names": names, "class_weights": weights, "class_bias": bias}.items():
             file.create_dataset(name, data=data, **CHECKED)
-        file.attrs.update({"backbone": NAME, "size": size, "made_of": fingerprint, "skipped": json.dumps(skipped)})
         encoded = json.dumps(info).encode("ascii")
-        file.attrs[INFO_CHECKSUM] = hashlib.sha256(encoded).hexdigest()
+        file.attrs["size"] = size
+        texts = {"backbone": NAME, "made_of": fingerprint, "skipped": json.dumps(skipped)}
+        for name, text in (*texts.items(), (INFO_CHECKSUM, hashlib.sha256(encoded).hexdigest())):
+            write_text(file, name, text)
     write_atomically(info_path(out), encoded)
     return Extracted(len(info), tuple(skipped), new=True)
 
