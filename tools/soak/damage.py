@@ -440,7 +440,7 @@ def _limited(name: str, seed: int, numbers: Sequence[int], folder: Path, shared:
     def at(number: int) -> None:
         shared[:8] = number.to_bytes(8, "little")
         signal.alarm(MAX_SECONDS)
-        faulthandler.dump_traceback_later(2 * MAX_SECONDS, exit=True)  # in a library, where no alarm is heard
+        faulthandler.dump_traceback_later(2 * MAX_SECONDS, exit=True)  # alarms do not reach into libraries
 
     def late(*about: Any) -> None:
         raise Failure(f"more than {MAX_SECONDS} seconds")
