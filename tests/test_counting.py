@@ -1,14 +1,17 @@
 """Programs of the 2D Minecraft world that count and compare: environments, agents, pictures, tokens and learning."""
 
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
 import torch
 
 import program_guided
+from program_guided.cli.main import main
 from program_guided.errors import DataError, ProgramError, WorldError
 from program_guided.language.parser import parse
-from program_guided.language.syntax import Call, Program, Ref
+from program_guided.language.syntax import Call, Program, Ref, calls
 from program_guided.learning.settings import ImitationSettings, PPOSettings
 from program_guided.models.config import PlusConfig
 from program_guided.models.plus import Plus
@@ -95,7 +98,7 @@ def test_an_environment_of_programs_that_count_has_numbers_among_its_actions(kin
 def test_an_environment_of_other_programs_refuses_one_that_counts():
     environment = gymnasium.make("ProgramGuided/Minecraft-v0", split="test")
     assert environment.action_space.n == len(ACTIONS)
-    with pytest.raises(WorldError, match="this program counts"):
+    with pytest.raises(WorldError, match="this program has data flow"):
         environment.reset(options={"program": ENOUGH})
 
 
@@ -140,7 +143,7 @@ def test_a_state_with_numbers_is_restored():
         np.testing.assert_array_equal(actions, PlannerAgent().act(other))
         batch.step_or_reset(actions)
         other.step_or_reset(actions)
-        np.testing.assert_array_equal(batch.worlds.numbers, other.worlds.numbers)
+        np.testing.assert_array_equal(batch.worlds.counted, other.worlds.counted)
 
 
 def untrained(data_flow):
@@ -162,7 +165,7 @@ def test_an_executor_of_the_whole_language_runs_both_kinds_of_programs():
 def test_an_executor_of_the_papers_language_says_that_it_never_counted():
     task, model = untrained(data_flow=False)
     assert model.sizes.inputs == 0
-    with pytest.raises(WorldError, match="knows 10 actions, these worlds have 31"):
+    with pytest.raises(WorldError, match="not trained to give .it knows 10 actions and answers of 31"):
         MinecraftExecutor(model, None, task).run(ENOUGH)
 
 
@@ -267,3 +270,66 @@ def test_shipped_executors_are_of_the_papers_language():
     executor = program_guided.load("minecraft")
     assert executor.model.sizes.vocabulary == CONTROL_FLOW.vocabulary
     assert executor.task.data_flow is False
+
+
+def test_a_count_that_is_never_compared_has_numbers_among_the_actions_too():
+    environment = gymnasium.make("ProgramGuided/Minecraft-v0", program="n = count(gold)\nmine(gold)")
+    assert environment.action_space.n == len(ACTION_NAMES)
+    environment.reset(seed=0)
+
+
+@pytest.mark.parametrize(("name", "actions"), [("Easy", ACTIONS), ("Medium", ACTION_NAMES)])
+def test_easier_programs_of_the_split_have_the_actions_that_they_need(name, actions):
+    environment = gymnasium.make(f"ProgramGuided/Minecraft-{name}-v0", split="data-flow")
+    assert environment.action_space.n == len(actions)
+    environment.reset(seed=0)
+
+
+def test_an_operation_is_no_name_though_a_result_is_named_so():
+    environment = ProgramTokens(
+        gymnasium.make("ProgramGuided/Minecraft-v0", program="mine = count(gold)\nif less(mine, 2): mine(gold)")
+    )
+    text = text_of(environment.reset(seed=0)[0]["tokens"])
+    assert "name0 = count ( gold )" in text
+    assert "less ( name0 , 2 )" in text
+    assert "mine ( gold )" in text
+
+
+def test_a_plain_executor_acts_where_numbers_are_not_asked_for():
+    _, model = untrained(data_flow=False)
+    environment = gymnasium.make("ProgramGuided/Minecraft-v0", split="data-flow")
+    observation, _ = environment.reset(seed=0, options={"program": "mine(gold)"})
+    action, _ = MinecraftExecutor(model, None).predict(observation)
+    assert ACTIONS[action]
+
+
+def test_undo_forgets_the_tens():
+    game = Game(lambda seed: world_of({"program": ENOUGH, "map": MEADOW}, seed), 0)
+    for key in "+u3":
+        game.press(key)
+    assert game.note == "count(gold) is 3"
+
+
+def test_programs_without_comparisons_are_learned_with_all_actions():
+    task = Minecraft(data_flow=True, without=("greater()", "less()", "equal()", "count()", "carried()"))
+    assert task.worlds(task.entries("train")[:50], 4).action_count == len(ACTION_NAMES)
+
+
+def test_checkpoints_of_both_languages_are_measured_side_by_side(tmp_path, monkeypatch, capsys):
+    def proto(*arguments):
+        monkeypatch.setattr(sys, "argv", ["proto", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code, capsys.readouterr().err
+
+    flow = tmp_path / "flow"
+    proto("train", "minecraft", "--data-flow", "--steps", 2, "--num-envs", 8, "--held-out", 2, "--out", flow)
+    proto("evaluate", "minecraft", flow, "--tokens", 40, "--json")
+    proto("evaluate", flow, "minecraft", "--tokens", 40, "--json")
+
+
+def test_nothing_is_compared_with_itself():
+    for split in ("data-flow-train", "data-flow"):
+        for entry in load_split(split):
+            for call in calls(entry.program.body):
+                assert len(call.arguments) != 2 or call.arguments[0] != call.arguments[1], entry.text

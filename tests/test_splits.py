@@ -26,8 +26,8 @@ from program_guided.tasks.minecraft.splits import (
     SIZES,
     SPLITS_FOLDER,
     encode,
+    load_mixed_train,
     load_split,
-    load_whole_train,
     split_name,
 )
 from program_guided.tasks.minecraft.world.rules import ACTION_NAMES, Action, Operation, Outcome
@@ -168,7 +168,7 @@ def test_results_are_often_used_when_what_was_counted_has_changed(split):
 
 
 def test_the_programs_of_both_languages_are_mixed_evenly():
-    whole = load_whole_train()
+    whole = load_mixed_train()
     assert Counter(whole) == Counter([*load_split("train"), *load_split("data-flow-train")])
     held_out = [bool((entry.table.inputs >= 0).any()) for entry in whole[-200:]]
     assert 50 <= sum(held_out) <= 80
@@ -269,7 +269,7 @@ def test_every_kind_of_condition_is_true_in_30_to_70_percent_of_its_executions(s
 def test_both_branches_of_if_else_are_taken(split):
     rows = [if_else_rows(entry.program) for entry in load_split(split)]
     answers = [holds for entry, routine, _, holds in executed_conditions(split) if routine in rows[entry]]
-    assert len(answers) > 80
+    assert len(answers) > 60
     assert 0.35 < np.mean(answers) < 0.65
 
 

@@ -328,7 +328,7 @@ def test_a_wrong_answer_at_any_condition_ends_the_episode(traces):
         for row in conditions[:3]:
             stage.worlds.routine[i], stage.worlds.outcome[i] = row, Outcome.RUNNING
             for number in table.calls[row].inputs:
-                stage.worlds.numbers[i, number] = stage.numbers[i][number] = stage.random.randint(0, 20)
+                stage.worlds.counted[i, number] = stage.numbers[i][number] = stage.random.randint(0, 20)
             _, truth = stage.arrange(i, table.calls[row])
             action = ACTIONS.index("false" if truth else "true")
             assert step_world(stage.worlds, i, stage.programs, action, FOREVER) == row

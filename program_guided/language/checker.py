@@ -19,6 +19,9 @@ from program_guided.language.syntax import Argument, Call, Ref, Word
 
 __all__ = ["Checker", "Report", "result_name"]
 
+MAX_LISTED = 16
+"""Operations that a message lists at most."""
+
 HOW_TO_TAKE = "expected a name, a number such as [1], or an earlier call"
 
 
@@ -85,7 +88,7 @@ class Checker:
         operation = self.domain.find(raw.name.text)
         if operation is None:
             known = [row.name for row in self.domain.operations]
-            expected = f"expected one of {', '.join(known)}" if len(known) <= 12 else ""
+            expected = f"expected one of {', '.join(known)}" if len(known) <= MAX_LISTED else ""
             self._complain(line, raw.name, unknown("operation", raw.name.text, known), expected)
         return operation
 

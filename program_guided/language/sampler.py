@@ -59,7 +59,7 @@ class Shape:
     """Share of the ifs that have an else."""
     elif_: float = 0.0
     named_only: bool = False
-    """Refer only to results that have a name; without, by number to those of nested calls and conditions too."""
+    """Only named results are referred to; without, also those of nested calls and conditions, by number."""
 
 
 class CallSource(Protocol):

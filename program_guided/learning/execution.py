@@ -232,13 +232,13 @@ class WorldExecution:
 
     def _mask(self, mask: NDArray[np.bool_]) -> Tensor:
         """(worlds, actions of the model): worlds whose programs need fewer answers have only the first of them."""
-        more = self.actions - mask.shape[1]
-        if more < 0:
+        if mask[:, self.actions :].any():
             raise WorldError(
-                f"the executor knows {self.actions} actions, these worlds have {mask.shape[1]}: their programs ask for "
-                "results that it never gave; take one that was trained on such programs"
+                f"a program asks for a result that the executor was not trained to give (it knows {self.actions} "
+                f"actions and answers of {mask.shape[1]}); take one that was trained on such programs, or the planner"
             )
-        return torch.nn.functional.pad(self._tensor(mask), (0, more))
+        own = mask[:, : self.actions]
+        return torch.nn.functional.pad(self._tensor(own), (0, self.actions - own.shape[1]))
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(array).to(self.device)

@@ -79,7 +79,7 @@ class TaskBase(ABC):
         """Γ: operations, their parameters and result types."""
 
     @property
-    def learned(self) -> Domain:
+    def learned_domain(self) -> Domain:
         """The part of Γ that is learned; by default all of it."""
         return self.domain
 
@@ -169,10 +169,10 @@ class TaskBase(ABC):
 
         return Sizes(
             vocabulary=self.vocabulary.words,
-            words=self.learned.routine_width,
-            operation_words=self.learned.operation_words,
-            inputs=self.learned.max_inputs,
-            sequential=self.learned.sequential,
+            words=self.learned_domain.routine_width,
+            operation_words=self.learned_domain.operation_words,
+            inputs=self.learned_domain.max_inputs,
+            sequential=self.learned_domain.sequential,
             results=self.result_sizes(),
         )
 

@@ -123,7 +123,7 @@ def _check_task(checkpoint: Checkpoint, task: TaskBase) -> None:
         )
     then, now = checkpoint.sizes.as_dict(), task.sizes().as_dict()
     changes = [f"{key}: {then[key]}, now {now[key]}" for key in now if then[key] != now[key]]
-    words = task.learned.vocabulary if task.learned.routine_words is None else ()
+    words = task.learned_domain.vocabulary if task.learned_domain.routine_words is None else ()
     new = [word for word in words if word not in checkpoint.sizes.vocabulary]
     changes += [f"new words: {', '.join(new)}"] if new else []
     if changes:

@@ -71,9 +71,11 @@ def at_condition(batch: Batch) -> NDArray[np.bool_]:
 
 
 def condition_key(batch: Batch, world: int | np.intp) -> tuple[int, ...]:
-    """The words of the pointed condition of a world, as numbers: operation, kind, comparison, number."""
-    row = pointed_rows(batch)[world]
-    return (int(batch.programs.operation[row]), *(int(number) for number in batch.programs.arguments[row]))
+    """The words of the pointed condition of a world, as numbers: operation, kind, comparison, number (-1 if it is a
+    result)."""
+    row, programs = pointed_rows(batch)[world], batch.programs
+    kind, comparison, number = (int(argument) for argument in programs.arguments[row])
+    return int(programs.operation[row]), kind, comparison, -1 if programs.inputs[row, 1] >= 0 else number
 
 
 def rollout(

@@ -22,7 +22,7 @@ from program_guided.tasks.minecraft.agents import PlannerAgent, at_condition, co
 from program_guided.tasks.minecraft.domain import DOMAIN
 from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.sampler import SHAPES, DataFlowVocabulary, MinecraftVocabulary
-from program_guided.tasks.minecraft.splits import SIZES
+from program_guided.tasks.minecraft.splits import DATA_FLOW, SIZES
 from program_guided.tasks.minecraft.world.batch import DEFAULT_SIDES, Batch
 from program_guided.tasks.minecraft.world.rules import Action, Outcome
 
@@ -131,7 +131,7 @@ def _candidates(name: str) -> Iterator[tuple[Entry, Conditions]]:
 
 def _sample(name: str, random: Random) -> Entry | None:
     """A sampled program, or None if it does not fit the split."""
-    source = DataFlowVocabulary if name.startswith("data-flow") else MinecraftVocabulary
+    source = DataFlowVocabulary if name in DATA_FLOW else MinecraftVocabulary
     program = _renamed(sample_program(source(between(random, *DEFAULT_SIDES)), SHAPES[name], random))
     seed = between(random, 0, 2**31 - 1)
     tokens, control = count_tokens(program, DOMAIN), count_control(program.body)
@@ -142,21 +142,22 @@ def _sample(name: str, random: Random) -> Entry | None:
         "longer": tokens > LONGEST_TRAIN,
         "complex": control > MAX_TRAIN_CONTROL,
         "test-complex": TWICE_TRAIN[0] <= tokens <= TWICE_TRAIN[1],
-        "data-flow-train": short and _remembers(program),
-        "data-flow": short and _remembers(program),
+        "data-flow-train": short and _uses_results(program),
+        "data-flow": short and _uses_results(program),
     }
     return Entry(program, seed) if fits[name] else None
 
 
-def _remembers(program: Program) -> bool:
-    """Whether results are used later, at most one is not, none is compared with itself, and flat cells, of which there
-    are too many, are not counted."""
+def _uses_results(program: Program) -> bool:
+    """Whether named results are used, all but at most one, nothing is compared with itself, and flat cells, of which
+    there are too many, are not counted."""
     every = list(calls(program.body))
     if any(call.words == ("flat",) for call in every):
         return False
     used = {number for call in every for number in call.inputs}
     unused = sum(bool(call.result) and number not in used for number, call in enumerate(every))
-    return bool(used) and unused <= 1 and all(len(call.inputs) == len(set(call.inputs)) for call in every)
+    equal = any(len(call.arguments) == 2 and call.arguments[0] == call.arguments[1] for call in every)
+    return bool(used) and unused <= 1 and not equal
 
 
 def _renamed(program: Program) -> Program:

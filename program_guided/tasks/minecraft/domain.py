@@ -56,8 +56,8 @@ _OBJECT = Choice("object", OBJECTS)
 _THING = Choice("thing", THINGS)
 _X = Number("x", 1, LARGEST_SIDE)
 _Y = Number("y", 1, LARGEST_SIDE)
-_COMPARISON = (_THING, Choice("comparison", COMPARATORS), Number("number", 0, LARGEST_COUNT))
-_COUNTS = (Input("first", COUNT), Number("second", 0, NUMBERS[-1], type=COUNT))
+_COUNT_COMPARED = (_THING, Choice("comparison", COMPARATORS), Number("number", 0, LARGEST_COUNT))
+_TWO_COUNTS = (Input("first", COUNT), Number("second", 0, NUMBERS[-1], type=COUNT))
 
 CONTROL_FLOW = Domain(
     name="minecraft",
@@ -68,8 +68,8 @@ CONTROL_FLOW = Domain(
         Operation("place", (_OBJECT, _X, _Y), output=ACTION, about="put an object of this kind at column x, row y"),
         Operation("build_bridge", output=ACTION, about="turn a cell of river into a bridge, for one wood"),
         Operation("sell", (_OBJECT,), output=ACTION, about="give one of these to a merchant"),
-        Operation("agent", _COMPARISON, lookup=True, about="compares how many of these the agent carries"),
-        Operation("env", _COMPARISON, lookup=True, about="compares how many of these are on the map"),
+        Operation("agent", _COUNT_COMPARED, lookup=True, about="compares how many of these the agent carries"),
+        Operation("env", _COUNT_COMPARED, lookup=True, about="compares how many of these are on the map"),
         Operation("is_there", (_THING,), lookup=True, about="whether one of these is on the map"),
     ),
     sequential=True,
@@ -81,9 +81,9 @@ DOMAIN = replace(
     CONTROL_FLOW,
     operations=(
         *CONTROL_FLOW.operations,
-        Operation("greater", _COUNTS, about="whether the first number is larger"),
-        Operation("less", _COUNTS, about="whether the first number is smaller"),
-        Operation("equal", _COUNTS, about="whether two numbers are equal"),
+        Operation("greater", _TWO_COUNTS, about="whether the first number is larger"),
+        Operation("less", _TWO_COUNTS, about="whether the first number is smaller"),
+        Operation("equal", _TWO_COUNTS, about="whether two numbers are equal"),
         Operation("count", (_THING,), output=COUNT, about="how many of these are on the map"),
         Operation("carried", (_OBJECT,), output=COUNT, about="how many of these the agent carries"),
     ),

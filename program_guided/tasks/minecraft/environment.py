@@ -8,16 +8,16 @@
 Execute the program, routine by routine; it is part of the observation.
 ## Actions
 up, down, left, right, mine, build, place, sell, true, false. `info["action_mask"]` marks those that have a meaning at
-the pointed routine: the first eight at a behaviour, the last two at a condition. The others only let time pass. Where
-programs count (`split="data-flow"`, or a `program` of your own that does), the numbers 0 to 20 are actions too: they
-answer `count` and `carried`.
+the pointed routine: the first eight at a behaviour, true and false at a condition. The others only let time pass. Where
+programs have data flow (`split="data-flow"`, or such a `program`), the numbers 0 to 20 follow: answers to `count` and
+`carried`. What was answered is not observed: an agent has to remember it.
 ## Observation
 `observation.py` has the table.
 ## Reward
 +1 when the program is finished, else 0.
 ## Termination and truncation
-Terminated: the program is finished; a condition was answered wrongly; something was placed or sold in the wrong place
-or without having it. Truncated: 300 steps have passed.
+Terminated: the program is finished; a condition or a count was answered wrongly; something was placed or sold in the
+wrong place or without having it. Truncated: 300 steps have passed.
 ## Infos
 `ended_routine`: the routine that ended in this step, or -1. `outcome`: an `Outcome`. `action_mask`. `program` (one
 environment: its text; many: its number in the split).
@@ -45,7 +45,7 @@ from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
 from program_guided.tasks.minecraft.scenario import Scenario, read_scenario, whole_number
 from program_guided.tasks.minecraft.snapshots import snapshot
 from program_guided.tasks.minecraft.splits import DATA_FLOW, Difficulty, check_difficulty, split_name
-from program_guided.tasks.minecraft.world.batch import DEFAULT_SIDES, MAX_ROUTINES, Batch, check_sizes
+from program_guided.tasks.minecraft.world.batch import DEFAULT_SIDES, MAX_ROUTINES, Batch, check_sizes, has_data_flow
 from program_guided.tasks.minecraft.world.rules import ACTION_NAMES, TIME_LIMIT, Outcome
 
 __all__ = ["WORLDS_PER_PROGRAM", "MinecraftEnv", "MinecraftVectorEnv"]
@@ -70,12 +70,12 @@ def _settings(variants: Any, sides: Any, time_limit: Any, max_routines: Any) -> 
     }
 
 
-def _counts(default: dict[str, Any], difficulty: Difficulty) -> bool:
-    """Whether a program or a split has programs that count."""
-    if "program" not in default:
-        return difficulty == "full" and str(default["split"]) in DATA_FLOW
-    entries = read_scenario(default, 0, difficulty).entries
-    return entries is not None and bool((entries[0].table.inputs >= 0).any())
+def _has_data_flow(default: dict[str, Any], difficulty: Difficulty) -> bool:
+    """Whether the program, or a program of the split, has data flow."""
+    if "program" not in default and default["split"] not in DATA_FLOW:
+        return False
+    entries = read_scenario(default, 0, difficulty).entries or ()
+    return any(has_data_flow(entry.table.operation) for entry in entries)
 
 
 def _action_space(data_flow: bool) -> gymnasium.spaces.Discrete:
@@ -130,7 +130,7 @@ class MinecraftEnv(gymnasium.Env[Observation, np.int64]):
         check_sizes(1, 1, **self._settings)
         self._difficulty = check_difficulty(difficulty)
         self._default = {"split": split_name(split)} if program is None else {"program": program}
-        self._settings["data_flow"] = _counts(self._default, self._difficulty)
+        self._settings["data_flow"] = _has_data_flow(self._default, self._difficulty)
         self._batch: Batch | None = None
         self._batch_of: tuple[Entry, ...] = ()
         self._begun = False

@@ -7,7 +7,7 @@ pointer (2,) int16: the pointed routine, from 0 (the number of routines when the
     executed before it (-1 at the start).
 words (routines, 4) uint8: the words of every routine, numbers of `DOMAIN.vocabulary`; 0 where there is none.
 flow (routines, 3) int16: of every routine its kind (0 behaviour, 1 if, 2 while, -1 beyond the end), the routine that
-    follows when it ends (for a condition: with true), and the routine that follows with false. Where programs count,
+    follows when it ends (for a condition: with true), and the routine that follows with false. With data flow,
     (routines, 5): behind them the two routines whose results it takes, -1 for none.
 time (1,) int32: steps since the episode began.
 
@@ -37,7 +37,7 @@ MAX_CARRIED = 999
 
 
 def observation_space(side: int, max_routines: int, data_flow: bool = False) -> spaces.Dict:
-    """The space of one world's observations; `data_flow`: of programs that count."""
+    """The space of one world's observations; `data_flow`: of programs that have it."""
     columns = FLOW + (DOMAIN.max_inputs if data_flow else 0)
     return spaces.Dict(
         {

@@ -8,7 +8,7 @@ from dataclasses import replace
 from program_guided.language.printer import print_call
 from program_guided.language.table import RoutineTable
 from program_guided.learning.agents import Agent, OracleAgent
-from program_guided.tasks.minecraft.domain import DOMAIN, KINDS, OBJECTS
+from program_guided.tasks.minecraft.domain import DOMAIN, KINDS, NUMBERS, OBJECTS
 from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
 from program_guided.tasks.minecraft.world.batch import Batch
 from program_guided.tasks.minecraft.world.planner import UNREACHABLE
@@ -79,5 +79,7 @@ def _right(batch: Batch, i: int, wrong: str) -> str:
     call = batch.tables[int(batch.program[i])].calls[int(batch.ended[i])]
     thing = str(call.words[0])
     if call.operation == "carried":
-        return str(batch.worlds.inventory[i, OBJECTS.index(thing)])
-    return str(batch.worlds.counts[i, KINDS.index(thing)])
+        count = batch.worlds.inventory[i, OBJECTS.index(thing)]
+    else:
+        count = batch.worlds.counts[i, KINDS.index(thing)]
+    return str(min(count, NUMBERS[-1]))

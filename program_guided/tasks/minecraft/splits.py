@@ -43,8 +43,8 @@ __all__ = [
     "check_difficulty",
     "encode",
     "load_difficulty",
+    "load_mixed_train",
     "load_split",
-    "load_whole_train",
     "split_name",
 ]
 
@@ -59,7 +59,7 @@ SIZES = {
     "data-flow": 500,
 }
 DATA_FLOW = ("data-flow-train", "data-flow")
-"""Splits of programs that count."""
+"""Splits of programs with data flow."""
 ALIASES = {"standard": "test"}
 Difficulty = Literal["easy", "medium", "full"]
 """easy: of each program the first behaviour alone. medium: programs of at most MEDIUM_ROUTINES routines, at most one of
@@ -82,7 +82,7 @@ def load_split(name: str, folder: Path = SPLITS_FOLDER) -> tuple[Entry, ...]:
 
 
 @cache
-def load_whole_train() -> tuple[Entry, ...]:
+def load_mixed_train() -> tuple[Entry, ...]:
     """The programs of train and of data-flow-train, evenly mixed."""
     splits = (load_split("train"), load_split("data-flow-train"))
     placed = [((number + 1) / len(split), entry) for split in splits for number, entry in enumerate(split)]

@@ -16,7 +16,7 @@ from program_guided.tasks.minecraft.agents import PriorAgent, RandomAgent, Walki
 from program_guided.tasks.minecraft.building import Conditions, condition_traces
 from program_guided.tasks.minecraft.domain import COMPARATORS, DOMAIN, KINDS
 from program_guided.tasks.minecraft.entry import Entry
-from program_guided.tasks.minecraft.splits import SIZES, load_split
+from program_guided.tasks.minecraft.splits import DATA_FLOW, SIZES, load_split
 from program_guided.tasks.minecraft.world.rules import Operation
 
 __all__ = ["condition_shares", "describe"]
@@ -26,9 +26,9 @@ MIN_MET = 20
 
 
 def describe() -> dict[str, Any]:
-    """Figures of every split."""
-    prior = _prior_answers(condition_traces(load_split("train"))[0])
-    return {name: _describe(load_split(name), prior) for name in SIZES}
+    """Figures of every split; prior answers are those of the train split in the same language."""
+    plain, data_flow = (_prior_answers(condition_traces(load_split(name))[0]) for name in ("train", "data-flow-train"))
+    return {name: _describe(load_split(name), data_flow if name in DATA_FLOW else plain) for name in SIZES}
 
 
 def condition_shares(traces: Sequence[Conditions]) -> dict[str, dict[str, float]]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Minecraft"]
 
 BEHAVIOURS = ACTIONS.index("true")
-"""Actions with smaller numbers belong to behaviours, the others to conditions."""
+"""Actions with smaller numbers belong to behaviours, the others are answers."""
 
 
 @final
@@ -69,12 +69,12 @@ class Minecraft(BatchWorldTask):
         return DOMAIN
 
     @property
-    def learned(self) -> Domain:
+    def learned_domain(self) -> Domain:
         return DOMAIN if self.data_flow else CONTROL_FLOW
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        return Vocabulary.of(self.learned)
+        return Vocabulary.of(self.learned_domain)
 
     @cached_property
     def results(self) -> Mapping[str, ResultType]:
@@ -83,16 +83,22 @@ class Minecraft(BatchWorldTask):
 
     def entries(self, split: str) -> tuple[Entry, ...]:
         from program_guided.tasks.minecraft.routines import read_routine
-        from program_guided.tasks.minecraft.splits import load_split, load_whole_train
+        from program_guided.tasks.minecraft.splits import load_mixed_train, load_split
 
         removed = [read_routine(text) for text in self.without]
-        every = load_whole_train() if self.data_flow and split == "train" else load_split(split)
+        every = load_mixed_train() if self.data_flow and split == "train" else load_split(split)
         return tuple(entry for entry in every if not any(each.in_program(entry.program) for each in removed))
+
+    def restored(self, checkpoint: Checkpoint) -> Minecraft:
+        own = replace(self, data_flow=checkpoint.task.options.get("data_flow", False))
+        task = super(Minecraft, own).restored(checkpoint)
+        assert isinstance(task, Minecraft)
+        return task
 
     def worlds(self, entries: Sequence[Entry], count: int, *, variants: int = 1) -> Batch:
         from program_guided.tasks.minecraft.world.batch import Batch
 
-        return Batch(entries, count, variants=variants)
+        return Batch(entries, count, variants=variants, data_flow=self.data_flow or None)
 
     def executor(self, model: Model, checkpoint: Checkpoint, **acting: Any) -> MinecraftExecutor:
         from program_guided.tasks.minecraft.executor import MinecraftExecutor

@@ -184,7 +184,10 @@ class _Tokens(_Transform):
     def _tokens(self, text: str) -> NDArray[np.int16]:
         tokens, names = _TOKEN.findall(text), re.findall(r"^\s*(\w+) =(?!=)", text, re.MULTILINE)
         renamed = dict(zip(dict.fromkeys(names), NAMES, strict=False))
-        tokens = [renamed.get(token, token) for token in tokens]
+        following = [*tokens[1:], ""]
+        tokens = [
+            token if after == "(" else renamed.get(token, token) for token, after in zip(tokens, following, strict=True)
+        ]
         if len(tokens) > self._max_tokens:
             raise WorldError(f"the program has {len(tokens)} tokens, more than {self._max_tokens}: raise max_tokens")
         unknown = [token for token in tokens if token not in _NUMBERS]

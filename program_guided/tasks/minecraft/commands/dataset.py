@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import tyro
 
@@ -22,6 +22,8 @@ __all__ = ["Build", "Stats"]
 @dataclass(frozen=True)
 class Build:
     """Rebuild the shipped splits from their seeds; the files are identical."""
+
+    LEAVE_OUT: ClassVar[tuple[str, ...]] = ("data_flow",)
 
     verify: Flag = False
     """Write nothing; compare the existing files with those that would be written."""
@@ -70,6 +72,8 @@ class Build:
 @dataclass(frozen=True)
 class Stats:
     """Describe the splits: programs, conditions, and the completion of agents without perception."""
+
+    LEAVE_OUT: ClassVar[tuple[str, ...]] = ("data_flow",)
 
     plot: Path = Path("out/dataset_minecraft.png")
     """File of the picture."""

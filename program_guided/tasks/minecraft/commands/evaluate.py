@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from program_guided.errors import DataError, WorldError
 from program_guided.files import check_writable
@@ -40,8 +40,10 @@ LONG_PROGRAMS = 100
 class Evaluate:
     """Measure the completion of agents on the fixed splits."""
 
+    LEAVE_OUT: ClassVar[tuple[str, ...]] = ("data_flow",)
+
     split: tuple[str, ...] = SPLITS
-    """Splits: train, test (or standard), longer, complex, test-complex, or all."""
+    """Splits: train, test (or standard), longer, complex, test-complex, or all of these; data-flow-train, data-flow."""
     tokens: OptionalNumber = None
     """Instead of splits: 100 programs of about this many tokens."""
     unseen: OptionalText = None
@@ -190,6 +192,7 @@ def _kind(training: Mapping[str, Any]) -> str:
     missing = [name for name, value in training["config"].items() if value is False and name != "memory"]
     missing += training.get("task", {}).get("without", [])
     names = ["names"] if training["reader"].get("names") else []
+    names += ["data flow"] if training.get("task", {}).get("data_flow") else []
     return ", ".join([training["model"], training.get("target", "dense"), *names, *(f"no {name}" for name in missing)])
 
 

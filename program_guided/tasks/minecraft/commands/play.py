@@ -48,7 +48,7 @@ MIN_WIDTH = 60
 """Columns of a terminal that has room for the map beside the program."""
 QUIT = ("q", "\x03", "\x04", "")
 HELP = (
-    "arrows, wasd: walk  m mine  b build  p place  e sell  t, f, 0 to 9: answer",
+    "arrows, wasd: walk  m mine  b build  p place  e sell  t, f, 0 to 9 (+3: 13): answer",
     "h hint  u undo  r retry  n next  q quit",
 )
 ASKED = {
@@ -163,7 +163,7 @@ class Game:
         calls, routine = self.batch.tables[int(worlds.program[0])].calls, int(worlds.routine[0])
         if routine >= len(calls):
             return "nothing is left to do: the next step, whatever it is, ends the program"
-        call, numbers = calls[routine], worlds.numbers[0]
+        call, numbers = calls[routine], worlds.counted[0]
         given = (numbers[each.number] if isinstance(each, Ref) else each for each in call.arguments)
         return ASKED[call.operation].format(*given)
 
@@ -199,7 +199,7 @@ class Game:
         self.batch, self.seed, self.moves = self._begin(seed), seed, moves
         for move in moves:
             self.batch.step(np.array([move]))
-        self.action, self.note = "", note
+        self.action, self.note, self.tens = "", note, 0
 
     def _step(self, action: str) -> None:
         import numpy as np

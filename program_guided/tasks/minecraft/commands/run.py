@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from program_guided.errors import DataError, WorldError
 from program_guided.files import make_folder_of
@@ -24,6 +24,8 @@ __all__ = ["Run", "prepare"]
 @dataclass(frozen=True)
 class Run:
     """Execute a program in a world, animated."""
+
+    LEAVE_OUT: ClassVar[tuple[str, ...]] = ("data_flow",)
 
     seed: int = 0
     """Seed of the world, and of chance; left out, the one that the program names (# seed: 9), or 0."""

@@ -23,7 +23,7 @@ class Snapshot:
     """The line (from 0) of the pointed routine; None when the program is over."""
     time: int
     action: str = ""
-    """The action that led here (of `ACTIONS`), empty at the start."""
+    """The action that led here (of `rules.ACTION_NAMES`), empty at the start."""
     message: str = ""
     """The last event: "mine(gold) ended", "finished", "failed: wrong answer"."""
     outcome: str = "running"

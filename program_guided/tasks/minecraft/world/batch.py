@@ -39,7 +39,7 @@ from program_guided.tasks.minecraft.world.rules import (
 )
 from program_guided.tasks.minecraft.world.state import Draft, ProgramSet, Workspace, Worlds, program_set
 
-__all__ = ["DEFAULT_SIDES", "MAX_ROUTINES", "MAX_SETTING", "Batch", "check_sizes"]
+__all__ = ["DEFAULT_SIDES", "MAX_ROUTINES", "MAX_SETTING", "Batch", "check_sizes", "has_data_flow"]
 
 DEFAULT_SIDES = (SMALLEST_SIDE, 8)
 """Sides of the paper's maps."""
@@ -184,6 +184,11 @@ def _step(
                 _show_mask(worlds, i, programs, view)
 
 
+def has_data_flow(operations: NDArray[Any]) -> bool:
+    """Whether any of these operations gives or takes a result."""
+    return bool((operations >= Operation.GREATER).any())
+
+
 def check_sizes(
     count: int, programs: int, variants: int, sides: tuple[int, int], time_limit: int, max_routines: int
 ) -> None:
@@ -266,14 +271,14 @@ class Batch:
             self.offer(self._pool.offered)
 
     def _check_data_flow(self, wanted: bool | None) -> bool:
-        needed = self.programs.operation >= Operation.GREATER
-        if wanted is False and needed.any():
-            program = int(np.searchsorted(self.programs.first, needed.argmax(), "right")) - 1
+        needed = has_data_flow(self.programs.operation)
+        if wanted is False and needed:
+            text = next(each.text for each in self.entries if has_data_flow(each.table.operation))
             raise WorldError(
-                "this program counts, and there are no numbers among the actions; make the environment with a program "
-                f"or a split that counts:\n{self.entries[program].text}"
+                "this program has data flow, and there are no numbers among the actions; make the environment with "
+                f"such a program or split:\n{text}"
             )
-        return bool(needed.any()) if wanted is None else wanted
+        return needed if wanted is None else wanted
 
     def seed(self, seed: int) -> None:
         """Set every world's own stream of random numbers."""

@@ -77,9 +77,9 @@ def right_answer(worlds: Worlds, i: int, programs: ProgramSet, row: int) -> int:
     `env[t] > 0`."""
     operation, comparison, number = programs.operation[row], programs.arguments[row, 1], programs.arguments[row, 2]
     if FIRST_COMPARISON <= operation < FIRST_COUNT:
-        count = int(worlds.numbers[i, programs.inputs[row, 0]])
+        count = int(worlds.counted[i, programs.inputs[row, 0]])
         if programs.inputs[row, 1] >= 0:
-            number = worlds.numbers[i, programs.inputs[row, 1]]
+            number = worlds.counted[i, programs.inputs[row, 1]]
     else:
         count = _count(worlds, i, operation, programs.arguments[row, 0])
         if operation >= FIRST_COUNT:
@@ -208,7 +208,7 @@ def step_world(worlds: Worlds, i: int, programs: ProgramSet, action: int, time_l
             if action != right_answer(worlds, i, programs, row):
                 worlds.outcome[i] = WRONG_ANSWER
             if action >= FIRST_NUMBER:
-                worlds.numbers[i, routine] = action - FIRST_NUMBER
+                worlds.counted[i, routine] = action - FIRST_NUMBER
             elif action == ANSWER_FALSE:
                 target = programs.on_false[row]
     else:

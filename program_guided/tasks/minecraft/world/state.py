@@ -63,7 +63,7 @@ class Worlds(NamedTuple):
     """The routine executed before, -1 at the start."""
     time: NDArray[np.int32]
     outcome: NDArray[np.int8]
-    numbers: NDArray[np.int16]
+    counted: NDArray[np.int16]
     """(worlds, routines) latest results of `count` and `carried`; of no width if no program has them."""
 
     @staticmethod
@@ -79,7 +79,7 @@ class Worlds(NamedTuple):
             previous=np.full(count, -1, np.int16),
             time=np.zeros(count, np.int32),
             outcome=np.zeros(count, np.int8),
-            numbers=np.zeros((count, routines), np.int16),
+            counted=np.zeros((count, routines), np.int16),
         )
 
 
