@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import io
 import json
+import math
 import os
 import shlex
 import shutil
@@ -37,6 +38,9 @@ __all__ = [
     "write_arrays",
     "write_atomically",
 ]
+
+MAX_DIGITS = 19
+"""Digits of a whole number in a JSON file."""
 
 LOCK = ".lock"
 """The file that its owner holds while it writes to a folder."""
@@ -141,7 +145,9 @@ def read_arrays(path: Path, only: str | None = None) -> tuple[Any, dict[str, NDA
 def read_json(path: Path) -> Any:
     """Read a JSON file."""
     try:
-        return json.loads(path.read_bytes(), parse_constant=refuse_constant)
+        return json.loads(
+            path.read_bytes(), parse_constant=refuse_constant, parse_int=_whole_number, parse_float=_finite
+        )
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); is the path right?") from None
     except (ValueError, RecursionError) as error:
@@ -158,6 +164,19 @@ def record_checksum(record: Mapping[str, Any]) -> str:
 def refuse_constant(name: str) -> Any:
     """Raise `ValueError` for NaN and Infinity, which Python's reader of JSON takes for numbers."""
     raise ValueError(f"{name} is no number of JSON")
+
+
+def _whole_number(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is too large a number")
+    return number
 
 
 def check_writable(path: Path) -> None:

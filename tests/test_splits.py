@@ -453,3 +453,9 @@ def test_an_index_that_is_no_json_is_refused(folder, data):
     (folder / "index.json").write_bytes(data)
     with pytest.raises(DataError, match=r"index\.json"):
         load_split("test", folder)
+
+
+def test_an_index_nested_too_deeply_is_damaged(folder):
+    (folder / "index.json").write_text("[" * 100_000, "ascii")
+    with pytest.raises(DataError, match="index.json: is damaged"):
+        load_split("test", folder)

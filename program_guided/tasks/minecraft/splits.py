@@ -150,7 +150,7 @@ def _checksum(folder: Path, name: str) -> str:
     try:
         index = json.loads(_read(path))
         version, checksum = index["domain_version"], str(index["splits"][name]["sha256"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise DataError(f"{path}: is damaged; run 'proto dataset build minecraft' to restore it") from None
     if version != DOMAIN.version:
         raise DataError(f"{folder}: made for version {version} of the world, this is {DOMAIN.version}")
