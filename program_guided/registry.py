@@ -40,6 +40,7 @@ __all__ = [
 MODELS = {
     "plus": ("program_guided.models.plus:Plus", "program_guided.models.config:PlusConfig"),
     "paper": ("program_guided.models.paper:Paper", "program_guided.models.config:PaperConfig"),
+    "pga": ("program_guided.models.pga:PGA", "program_guided.models.config:PGAConfig"),
 }
 """By name, the class of a model and that of its configuration."""
 TASKS = {

@@ -30,7 +30,7 @@ from program_guided.learning.execution import TRUE, Programs, WorldExecution, _a
 from program_guided.learning.executor_agent import ExecutorAgent
 from program_guided.learning.observation import Observation
 from program_guided.models.attention import TableAttention
-from program_guided.models.config import ModelConfig, PaperConfig
+from program_guided.models.config import ExecutorConfig, PaperConfig
 from program_guided.models.model import Sizes, Step
 from program_guided.models.readers import Custom, Grid, Objects, Sequence
 from program_guided.models.semantics import structure
@@ -67,7 +67,7 @@ def pointed_row(model, batch, watch=None):
 
 # In the world ----------------------------------------------------------------------------------------------------
 
-LITERAL = {each.name: False for each in fields(PaperConfig) if each.name not in ModelConfig.__dataclass_fields__}
+LITERAL = {each.name: False for each in fields(PaperConfig) if each.name not in ExecutorConfig.__dataclass_fields__}
 VARIANTS = {"whole": {}, "no P^t": {"structure": False}, "no P^s": {"semantics": False}, "no memory": {"memory": False}}
 
 

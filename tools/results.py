@@ -334,14 +334,19 @@ def easy() -> str:
 
 @block
 def robustness() -> str:
-    """Kills and mutants."""
-    kills, mutants = results("soak_kills"), results("mutants")
+    """Kills, damaged files and mutants."""
+    kills, damage, mutants = results("soak_kills"), results("soak_damage")["kinds"], results("mutants")
     killed = sum(each["killed"] for each in kills["commands"].values())
     different = sum(each["different"] for each in kills["commands"].values())
     return prose(
         f"""{len(kills["commands"])} long commands were killed {killed} times, at random moments and before every rename
-        of a file, and resumed: {different} ended with other bytes ([raw figures](../results/soak_kills.json)). Of
-        {mutants["count"]} changes that break the code the tests notice {mutants["killed"]} ([raw
+        of a file, and resumed: {different} ended with other bytes ([raw figures](../results/soak_kills.json)).
+        {sum(each["cases"] for each in damage.values()):,} sets of damaged files of {len(damage)} kinds were read:
+        {sum(each["error"] for each in damage.values()):,} gave one clear error,
+        {sum(each["same"] for each in damage.values()):,} the same contents, and
+        {sum(each["unnoticed"] for each in damage.values()):,}, of files without checksums, other contents, with at most
+        {max(each["peak_megabytes"] for each in damage.values())} MB of memory ([raw
+        figures](../results/soak_damage.json)). Of {mutants["count"]} changes that break the code the tests notice {mutants["killed"]} ([raw
         figures](../results/mutants.json))."""
     )
 

@@ -96,7 +96,7 @@ def main(arguments: Sequence[str]) -> int:
         "selection": Selection,
         "run": Run(),
         "task": task,
-        "model": model_config(chosen.model)(**recipe.model),
+        "model": _configured(model_config(chosen.model), recipe.model),
         **{name: part for name, part in optional.items() if part is not None},
         "settings": recipe.settings,
     }
@@ -106,6 +106,12 @@ def main(arguments: Sequence[str]) -> int:
         names = ", ".join(sorted(unknown))
         raise DataError(f"{given.config}: {names}: no option of {chosen.task} with {chosen.target} and {chosen.model}")
     return _train(parse("proto train", DESCRIPTION, every, parts))
+
+
+def _configured(kind: Any, options: Mapping[str, Any]) -> Any:
+    """A model's configuration with those options of a recipe that it has."""
+    known = {each.name for each in fields(kind)}
+    return kind(**{name: value for name, value in options.items() if name in known})
 
 
 def read_options(path: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from types import TracebackType
 
 from program_guided.bars import Bars
 from program_guided.learning.trainer import Moment
+from program_guided.output import counted
 
 __all__ = ["ProgressBar"]
 
@@ -47,7 +48,7 @@ class ProgressBar:
         if self._bars.disable and not self._announced and seconds > MEASURED_FOR:
             self._announced = True
             left = seconds / done * (moment.samples / moment.step * moment.steps - moment.samples)
-            print(f"about {max(1, round(left / 60)):,} minutes to go, and the evaluations", flush=True)
+            print(f"about {counted(max(1, round(left / 60)), 'minute')} to go, and the evaluations", flush=True)
         if moment.evaluated and self._bars.disable:
             shown = f"{rate}  loss {moment.loss:.3f}  {finished}"
             print(f"step {moment.step:,} of {moment.steps:,}  {moment.seconds / 60:.1f} min  {shown}", flush=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Literal
 
 from program_guided.errors import DataError
 
-__all__ = ["VALUE", "ModelConfig", "PaperConfig", "PlusConfig"]
+__all__ = ["VALUE", "ExecutorConfig", "ModelConfig", "PGAConfig", "PaperConfig", "PlusConfig"]
 
 VALUE = "Value"
 """The result type of a state's value, for learning from reward."""
@@ -17,14 +18,31 @@ COMMON_WIDTH = 128
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """Configuration common to all executors."""
+    """Configuration common to all models."""
+
+    hidden: int = 256
+    """Hidden width of MLPs."""
+
+    def check(self) -> None:
+        """One clear error for a configuration that cannot be."""
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if type(value) is int and not 1 <= value <= MAX_WIDTH:
+                raise DataError(f"{each.name.replace('_', '-')} {value}: it must be from 1 to {MAX_WIDTH}")
+
+    def without(self) -> list[str]:
+        """Parts that are on by default and off here."""
+        return [each.name for each in fields(self) if each.default is True and getattr(self, each.name) is False]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutorConfig(ModelConfig):
+    """Configuration of executors in the paper's sense: words, parents and specification are attended to."""
 
     word_width: int | None = None
     """d_m; the width d is L times this. Default: the smallest multiple of heads with d of at least 128."""
     heads: int = 8
     """Attention heads."""
-    hidden: int = 256
-    """Hidden width of MLPs."""
     blocks: int = 2
     """paper: stacked blocks. plus: readings of the specification."""
     memory: bool = True
@@ -35,13 +53,9 @@ class ModelConfig:
     """The semantic guidance P^s."""
 
     def check(self) -> None:
-        """One clear error for a configuration that cannot be."""
         if not 1 <= self.blocks <= MAX_BLOCKS:
             raise DataError(f"blocks {self.blocks}: it must be from 1 to {MAX_BLOCKS}")
-        for name in ("word_width", "heads", "hidden"):
-            value = getattr(self, name)
-            if value is not None and not 1 <= value <= MAX_WIDTH:
-                raise DataError(f"{name.replace('_', '-')} {value}: it must be from 1 to {MAX_WIDTH}")
+        super().check()
 
     def word_width_of(self, words: int) -> int:
         """Width of a word, for routines of `words` words."""
@@ -59,18 +73,14 @@ class ModelConfig:
             )
         return width
 
-    def without(self) -> list[str]:
-        """Parts that are on by default and off here."""
-        return [each.name for each in fields(self) if each.default is True and getattr(self, each.name) is False]
-
 
 @dataclass(frozen=True, kw_only=True)
-class PlusConfig(ModelConfig):
+class PlusConfig(ExecutorConfig):
     """`plus`: our executor."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaperConfig(ModelConfig):
+class PaperConfig(ExecutorConfig):
     """`paper`: the paper's executor; every addition to its equations can be switched off."""
 
     ordered: bool = True
@@ -99,3 +109,13 @@ class PaperConfig(ModelConfig):
     """The inventory as items to attend to; without, it is added to every cell."""
     normalised_encoders: bool = True
     """LayerNorm after the encoders of cells and of the inventory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PGAConfig(ModelConfig):
+    """`pga`: Program Guided Agent (Sun et al., 2020), a rival in the paper; for worlds on a map."""
+
+    word_width: int = 32
+    """Width of a word."""
+    fusion: Literal["modulation", "concat"] = "modulation"
+    """How the pointed routine acts on what is seen: it scales and shifts every channel, or stands beside them."""

@@ -46,6 +46,7 @@ from program_guided.tasks.minecraft.scenario import Scenario, read_scenario, who
 from program_guided.tasks.minecraft.snapshots import snapshot
 from program_guided.tasks.minecraft.splits import DATA_FLOW, Difficulty, check_difficulty, split_name
 from program_guided.tasks.minecraft.world.batch import DEFAULT_SIDES, MAX_ROUTINES, Batch, check_sizes, has_data_flow
+from program_guided.tasks.minecraft.world.kernels import RUNNING
 from program_guided.tasks.minecraft.world.rules import ACTION_NAMES, TIME_LIMIT, Outcome
 
 __all__ = ["WORLDS_PER_PROGRAM", "MinecraftEnv", "MinecraftVectorEnv"]
@@ -250,9 +251,11 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         entries = read_scenario(default, 0, check_difficulty(difficulty)).entries
         assert entries is not None
         self._entries = self._own_entries = entries
+        self.batch = Batch(entries, self.num_envs, **self._settings)
         self._scenarios: list[Scenario | None] = [None] * self.num_envs
         """By world: the program and map that were given, and with which it begins again."""
-        self.batch = Batch(entries, self.num_envs, **self._settings)
+        self._given = np.zeros(self.num_envs, np.bool_)
+        """(worlds,) where there are such."""
         self._settings["data_flow"] = self.batch.data_flow
         self.single_observation_space = observation_space(sides[1], max_routines, self.batch.data_flow)
         self.single_action_space = _action_space(self.batch.data_flow)
@@ -320,13 +323,14 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         for world in np.flatnonzero(where):
             index = scenario.index if indices is None else indices[world]
             self._scenarios[world] = replace(scenario, index=index) if kept else None
+        self._given[where] = kept
 
     def _restart(self, over: NDArray[np.bool_]) -> None:
         """Begin new episodes: on the map that was given with the program, if any, else in sampled worlds."""
-        given = np.array([scenario is not None for scenario in self._scenarios])
-        if (over & ~given).any():
-            self.batch.reset(over & ~given)
-        for world in np.flatnonzero(over & given):
+        sampled = over & ~self._given
+        if sampled.any():
+            self.batch.reset(sampled)
+        for world in np.flatnonzero(over & self._given):
             scenario = self._scenarios[world]
             assert scenario is not None
             scenario.put(self.batch, int(world))
@@ -348,11 +352,13 @@ class MinecraftVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         """One time step of every world; worlds that are over are reset according to `autoreset_mode`."""
         batch, chosen = self.batch, self._read_actions(actions)
         if self.autoreset_mode == AutoresetMode.NEXT_STEP:
-            before = batch.outcome != Outcome.RUNNING
+            before = batch.outcome != RUNNING
             batch.step(chosen)
-            self._restart(before)
+            restarted = before.any()
+            if restarted:
+                self._restart(before)
             infos = self._infos()
-            if before.any():
+            if restarted:
                 infos |= self._information("program", batch.worlds.program.copy(), before)
             return self._observe(), batch.reward, batch.terminated, batch.truncated, infos
         batch.step(chosen)

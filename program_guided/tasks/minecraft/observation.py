@@ -53,12 +53,11 @@ def observation_space(side: int, max_routines: int, data_flow: bool = False) -> 
 
 
 def observe(batch: Batch) -> dict[str, NDArray[Any]]:
-    """The observation of every world of a batch: the one that learning reads (`Batch.observe`), the flow and the time.
-    All but `pointer` are the batch's own arrays, which the next step changes."""
-    observed = batch.observe()
-    pointer = np.stack((observed.routine, observed.parents[:, 0]), axis=1)
-    program = {"pointer": pointer, "words": observed.words, "flow": batch.view.flow}
-    return {**observed.specification, **program, "time": batch.time[:, None]}
+    """The observation of every world of a batch: the arrays that learning reads (`Batch.observe`), the flow and the
+    time. All but `pointer` are the batch's own, which the next step changes."""
+    pointer = np.stack((batch.routine, batch.previous), axis=1)
+    program: dict[str, NDArray[Any]] = {"pointer": pointer, "words": batch.view.words, "flow": batch.view.flow}
+    return {**batch.specification, **program, "time": batch.time[:, None]}
 
 
 def pointed_words(observations: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:

@@ -26,7 +26,15 @@ from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, LARGEST_SIDE,
 from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.world.compiled import compiled, inlined
 from program_guided.tasks.minecraft.world.generator import READY, UNKNOWN, copy_world, generate
-from program_guided.tasks.minecraft.world.kernels import NONE, RUNNING, begin, conditions_hold, step_world
+from program_guided.tasks.minecraft.world.kernels import (
+    FINISHED,
+    NONE,
+    RUNNING,
+    TIMEOUT,
+    begin,
+    conditions_hold,
+    step_world,
+)
 from program_guided.tasks.minecraft.world.planner import label
 from program_guided.tasks.minecraft.world.random import draw, mix
 from program_guided.tasks.minecraft.world.rules import (
@@ -409,14 +417,15 @@ class Batch:
     def action_name(self, action: int) -> str:
         return ACTION_NAMES[action]
 
+    @property
+    def specification(self) -> dict[str, NDArray[Any]]:
+        """The worlds as arrays, their own."""
+        return {"map": self.worlds.cells, "agent": self.worlds.agent, "inventory": self.worlds.inventory}
+
     def observe(self, only: Only = slice(None)) -> WorldObservation:
         """The observation of some worlds; for all worlds, its arrays are the batch's own."""
         worlds, view = self.worlds, self.view
-        specification: dict[str, NDArray[Any]] = {
-            "map": worlds.cells[only],
-            "agent": worlds.agent[only],
-            "inventory": worlds.inventory[only],
-        }
+        specification = {name: array[only] for name, array in self.specification.items()}
         longest = int(self.programs.size[worlds.program[only]].max())
         parents = worlds.previous[only][:, None]
         if self.data_flow:
@@ -440,15 +449,15 @@ class Batch:
     @property
     def reward(self) -> NDArray[np.float64]:
         """+1 in the step that finishes a program, else 0."""
-        return ((self.outcome == Outcome.FINISHED) & ~self._over).astype(np.float64)
+        return ((self.outcome == FINISHED) & ~self._over).astype(np.float64)
 
     @property
     def terminated(self) -> NDArray[np.bool_]:
-        return (self.outcome != Outcome.RUNNING) & (self.outcome != Outcome.TIMEOUT)
+        return (self.outcome != RUNNING) & (self.outcome != TIMEOUT)
 
     @property
     def truncated(self) -> NDArray[np.bool_]:
-        return self.outcome == Outcome.TIMEOUT
+        return self.outcome == TIMEOUT
 
     def best_actions(self) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
         """(worlds, actions) mask of the planner's best actions, and its steps to the end of the pointed routine."""

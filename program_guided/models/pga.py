@@ -1,0 +1,83 @@
+"""`pga`: Program Guided Agent (Sun, Wu and Lim, ICLR 2020), the strongest rival in the paper's world.
+
+The pointer is the same as everybody's; what is learned are two networks that see the pointed routine and the state and
+nothing else of the program: a *policy* (actions and values) and a *perception* (answers). Each encodes the map by four
+convolutions, the inventory and the routine's words (the goal) by two layers, and lets the goal modulate every channel.
+No code was published. Decided here, where the paper is silent: the border is padded and what is left of the map after
+the last layer is reduced by its maximum (without padding, small maps vanish); words are embeddings of 32, in the order
+of the routine; one layer of 256 joins map and inventory. 1.16 million parameters in 2D Minecraft (1.21 in the paper).
+
+A row of Z is the output of the policy beside that of the perception; heads read the half that is theirs. Results of
+other routines are not read, so programs with data flow are beyond it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import relu
+
+from program_guided.language.domain import ACTION
+from program_guided.models.attention import Watch
+from program_guided.models.config import VALUE, PGAConfig
+from program_guided.models.maps import MapReader, StateEncoder
+from program_guided.models.model import Model, Sizes, Step, take
+from program_guided.models.readers.config import ReaderConfig
+from program_guided.models.semantics import Semantics, mlp
+
+__all__ = ["PGA"]
+
+GOAL = 64
+"""Width of the goal's two layers."""
+POLICY = (ACTION, VALUE)
+"""What the policy gives; all other results are the perception's."""
+
+
+@final
+class PGA(Model):
+    """The model of `PGAConfig`."""
+
+    local = True
+
+    def __init__(self, config: PGAConfig, sizes: Sizes, reader: ReaderConfig) -> None:
+        maps = MapReader(reader, "pga")
+        super().__init__(sizes, maps, 2 * config.hidden, config.hidden)
+        heads = {name: mlp(config.hidden, config.hidden, size) for name, size in sizes.results if size is not None}
+        self.heads = nn.ModuleDict(heads)
+        self.config = config
+        self.policy, self.perception = (_Tower(config, sizes, maps) for _ in range(2))
+
+    def settings(self) -> dict[str, Any]:
+        return asdict(self.config)
+
+    def forward(self, step: Step, watch: Watch | None = None) -> Tensor:
+        words = take(step.words, step.pointed)
+        maps = step.specification.repeated(words.shape[1])
+        rows = [tower(maps, words.flatten(0, 1)) for tower in (self.policy, self.perception)]
+        return torch.cat(rows, dim=1).view(*words.shape[:2], self.width)
+
+    def decode(self, rows: Tensor, result_type: str, specification: Any = None) -> Tensor:
+        policy, perception = rows.chunk(2, dim=-1)
+        scores: Tensor = self.heads[result_type](policy if result_type in POLICY else perception)
+        return scores
+
+
+class _Tower(nn.Module):
+    """One of the two networks: (map, goal) -> vector."""
+
+    def __init__(self, config: PGAConfig, sizes: Sizes, reader: MapReader) -> None:
+        super().__init__()
+        self.words = Semantics(len(sizes.vocabulary), sizes.words, config.word_width)
+        self.goal = mlp(sizes.words * config.word_width, GOAL, GOAL)
+        self.modulated = config.fusion == "modulation"
+        self.state = StateEncoder(reader, GOAL if self.modulated else None)
+        self.join = nn.Linear(StateEncoder.width + GOAL * (not self.modulated), config.hidden)
+
+    def forward(self, maps: Any, words: Tensor) -> Tensor:
+        goal = self.goal(self.words(words))
+        if self.modulated:
+            return relu(self.join(self.state(maps, goal)))
+        return relu(self.join(torch.cat([self.state(maps), goal], dim=1)))
