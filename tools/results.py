@@ -346,7 +346,8 @@ def robustness() -> str:
         {sum(each["same"] for each in damage.values()):,} the same contents, and
         {sum(each["unnoticed"] for each in damage.values()):,}, of files without checksums, other contents, with at most
         {max(each["peak_megabytes"] for each in damage.values())} MB of memory ([raw
-        figures](../results/soak_damage.json)). Of {mutants["count"]} changes that break the code the tests notice {mutants["killed"]} ([raw
+        figures](../results/soak_damage.json)). Of {mutants["count"]} changes that break the code the tests notice
+        {mutants["killed"]} ([raw
         figures](../results/mutants.json))."""
     )
 

@@ -118,4 +118,4 @@ class PGAConfig(ModelConfig):
     word_width: int = 32
     """Width of a word."""
     fusion: Literal["modulation", "concat"] = "modulation"
-    """How the pointed routine acts on what is seen: it scales and shifts every channel, or stands beside them."""
+    """Way of the pointed routine into the network: it scales and shifts every channel, or stands beside them."""
