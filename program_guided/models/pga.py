@@ -33,7 +33,7 @@ __all__ = ["PGA"]
 GOAL = 64
 """Width of the goal's two layers."""
 POLICY = (ACTION, VALUE)
-"""What the policy gives; all other results are the perception's."""
+"""Results of the policy; all others are the perception's."""
 
 
 @final
