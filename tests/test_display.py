@@ -84,7 +84,7 @@ def test_a_reasoning_and_its_scene_are_pictures():
 
 
 def test_executions_of_one_s_own_tasks_are_tables():
-    html = Execution((Finding(2, "count([1])", "3", 0.97, "4", False),), 3, "4", False)._repr_html_()
+    html = Execution((Finding(2, "count([1])", "3", 0.97, "4", False),), 3, 4, "4", False)._repr_html_()
     assert [text_of(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", html)] == ["count([1])", "3", "0.97", "4"]
     html = WorldRun((WorldStep(1, "visit(red)", "up"),), "finished", None)._repr_html_()
     shown = [text_of(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", html)]

@@ -15,7 +15,7 @@ from program_guided.language import (
     start,
 )
 from program_guided.language.pointer import NOWHERE
-from program_guided.tasks.minecraft.domain import DOMAIN
+from program_guided.tasks.minecraft.domain import CONTROL_FLOW, DOMAIN
 
 STEP, IF, WHILE = Kind.STEP, Kind.IF, Kind.WHILE
 
@@ -106,7 +106,8 @@ def test_word_numbers_are_places_in_the_vocabulary_and_zero_where_there_is_no_wo
 
 def test_the_vocabulary_names_every_word_once():
     assert len(set(DOMAIN.vocabulary)) == len(DOMAIN.vocabulary) == 1 + 8 + 12 + 5 + 100 + 5
-    assert DOMAIN.vocabulary[1:10] == (*(operation.name for operation in DOMAIN.operations), "gold")
+    assert DOMAIN.vocabulary[1:10] == (*(operation.name for operation in CONTROL_FLOW.operations), "gold")
+    assert DOMAIN.vocabulary[-5:] == tuple(operation.name for operation in DOMAIN.operations[8:])
 
 
 def test_the_operation_of_a_routine_is_its_row_in_the_domain():
