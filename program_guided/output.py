@@ -69,7 +69,7 @@ def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str
     for number, heading in enumerate(headings):
         cells = [row[number] for row in rows if number < len(row) and row[number]]
         numeric = bool(cells) and all(cell[:1].isdigit() or cell[:1] in "+-" for cell in cells)
-        table.add_column(Text(heading), justify="right" if numeric else "left")
+        table.add_column(Text(heading), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     console = Console()

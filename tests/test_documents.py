@@ -261,6 +261,7 @@ def test_every_option_the_documents_name_is_an_option(tmp_path):
         "dataset stats visual",
         "train visual",
         "train minecraft --model paper",
+        "train minecraft --model pga",
         "train minecraft --target reward",
         "train minecraft --target reward --algorithm a2c",
     )

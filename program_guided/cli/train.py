@@ -64,7 +64,8 @@ class Run:
     seed: int = 0
     """Seed of the weights, the data's order, the worlds and chance."""
     out: OptionalPath = None
-    """Folder of the run; out/TASK-TARGET-MODEL-SEED if left out (with the algorithm, if it is not the default)."""
+    """Folder of the run; out/TASK-TARGET-MODEL-SEED if left out (with the algorithm, if it is not the default,
+    and with what is switched on of the task)."""
     start: OptionalPath = None
     """A checkpoint to begin with, instead of weights that are drawn by chance."""
     resume: Flag = False
@@ -158,7 +159,9 @@ def _train(options: Any) -> int:
     options.model.check()
     options.settings.check(run.processes)
     target = chosen.target if chosen.algorithm == Selection.algorithm else f"{chosen.target}-{chosen.algorithm}"
-    folder = run.out or Path("out") / f"{task.task_name}-{target}-{chosen.model}-{run.seed}"
+    switched_on = [name.replace("_", "-") for name, value in task.options().items() if value is True]
+    name = "-".join([task.task_name, *switched_on, target, chosen.model, str(run.seed)])
+    folder = run.out or Path("out") / name
     task.check(chosen.target)
     reader = task.reader_config
     if hasattr(options, "reader"):

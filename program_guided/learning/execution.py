@@ -234,8 +234,8 @@ class WorldExecution:
         """(worlds, actions of the model): worlds whose programs need fewer answers have only the first of them."""
         if mask[:, self.actions :].any():
             raise WorldError(
-                f"a program asks for a result that the executor was not trained to give (it knows {self.actions} "
-                f"actions and answers of {mask.shape[1]}); take one that was trained on such programs, or the planner"
+                "a program asks for a result, such as a number, that this executor was not trained to give; take the "
+                "planner, or an executor that was trained on such programs (proto train with --data-flow)"
             )
         own = mask[:, : self.actions]
         return torch.nn.functional.pad(self._tensor(own), (0, self.actions - own.shape[1]))

@@ -48,7 +48,7 @@ MIN_WIDTH = 60
 """Columns of a terminal that has room for the map beside the program."""
 QUIT = ("q", "\x03", "\x04", "")
 HELP = (
-    "arrows, wasd: walk  m mine  b build  p place  e sell  t, f, 0 to 9 (+3: 13): answer",
+    "arrows, wasd: walk  m mine  b build  p place  e sell  t, f, 0-9: answer",
     "h hint  u undo  r retry  n next  q quit",
 )
 ASKED = {
@@ -179,7 +179,7 @@ class Game:
             self._next()
         elif key == TEN and self.outcome == Outcome.RUNNING:
             self.tens += 1
-            self.note = f"{10 * self.tens} and"
+            self.note = f"{10 * self.tens} and the digit that you press next"
         elif key in KEYS and self.outcome == Outcome.RUNNING:
             self._step(KEYS[key])
             self.tens = 0
