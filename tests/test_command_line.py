@@ -406,15 +406,20 @@ def test_dataset_build_makes_the_shipped_files_byte_for_byte():
     assert "identical" in verified.stdout
 
 
-def test_dataset_build_writes_whole_files_and_verify_sees_a_change(tmp_path):
-    from program_guided.tasks.minecraft.splits import SPLITS_FOLDER
+def test_dataset_build_writes_whole_files_and_verify_sees_a_change(tmp_path, monkeypatch, capsys):
+    from program_guided.tasks.minecraft import building
+    from program_guided.tasks.minecraft.commands.dataset import Build
+    from program_guided.tasks.minecraft.splits import SIZES, SPLITS_FOLDER, load_split
+    from program_guided.tasks.minecraft.task import Minecraft
 
+    monkeypatch.setattr(building, "build_splits", lambda progress: {name: load_split(name) for name in SIZES})
+    assert Build(out=tmp_path).run(Minecraft()) == 0
     for path in SPLITS_FOLDER.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
+        assert (tmp_path / path.name).read_bytes() == path.read_bytes()
+    assert Build(out=tmp_path, verify=True).run(Minecraft()) == 0
     (tmp_path / "test.jsonl").write_bytes(b"")
-    verified = proto("dataset", "build", "minecraft", "--verify", "--folder", tmp_path)
-    assert verified.returncode == 1
-    assert "different: test.jsonl" in verified.stdout
+    assert Build(out=tmp_path, verify=True).run(Minecraft()) == 1
+    assert "different: test.jsonl" in capsys.readouterr().out
 
 
 def test_dataset_stats_plots_and_saves(tmp_path):
