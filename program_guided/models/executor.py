@@ -112,6 +112,8 @@ class Executor(Model):
         masks = structure(pointed, self._parents(step) if self.guided else step.parents[..., :0], routines)
         if not self.guided:
             masks = masks | (step.words != 0).any(dim=2)[:, None, None]
+        if self.places is None:  # a set: no place of a parent has a code of its own
+            masks = masks.any(dim=1, keepdim=True)
         active = torch.nn.functional.one_hot(pointed + 1, routines + 1)[..., 1:].sum(dim=1).bool()[..., None]
         parent_results, exists = self._parent_results(step)
         results = step.results if self.memory else step.results.masked_fill(active, 0.0)
@@ -130,9 +132,12 @@ class Executor(Model):
         """(batch, rows, parents) numbers of the parents, -1 for none; without duplicates if inputs are not ordered."""
         if not self.guided:
             return _every_other_routine(step)
-        if self.places is not None or step.parents.shape[2] < 2:
+        if self.places is not None:
             return step.parents
-        duplicate = (step.parents[..., None] == step.parents[..., None, :]).tril(diagonal=-1).any(dim=3)
+        duplicate = step.parents == step.pointed[..., None]
+        if step.parents.shape[2] > 1:
+            equal = step.parents[..., None] == step.parents[..., None, :]
+            duplicate = duplicate | equal.tril(diagonal=-1).any(dim=3)
         return step.parents.masked_fill(duplicate, -1)
 
     def _codes(self, places: int) -> Tensor:
