@@ -537,3 +537,10 @@ def test_where_no_bar_can_be_drawn_a_line_shows_the_progress(monkeypatch, capsys
         with output.progress_bars() as progress:
             progress.update(progress.add_task("counting", total=4), completed=2)
         assert capsys.readouterr().err == printed
+
+
+@pytest.mark.parametrize(("text", "advised"), [("gotoo(1, 2)", True), ("mine(glod)", False)])
+def test_a_task_of_one_s_own_is_advised_where_an_operation_is_unknown(text, advised):
+    checked = proto("check", "--program", text)
+    assert checked.returncode == 1
+    assert ("--task FILE.py" in checked.stderr) == advised

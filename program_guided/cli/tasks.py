@@ -104,7 +104,8 @@ def program_of(source: Source, task: Any | None) -> tuple[Any, Program]:
         except ProgramError as error:
             problems.append(error)
     nearest = min(problems, key=lambda error: len(error.problems))
-    nearest.advice = "if it is a program of a task of your own, name that: --task FILE.py"
+    if any(problem.message.startswith("unknown operation") for problem in nearest.problems):
+        nearest.advice = "if it is a program of a task of your own, name that: --task FILE.py"
     raise nearest
 
 
