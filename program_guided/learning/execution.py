@@ -42,6 +42,10 @@ __all__ = ["Programs", "WorldExecution", "execute", "follow", "infer"]
 
 TRUE = 0
 """The score for true, of the two of a Boolean."""
+VISITS = "visits"
+"""The array of visits to each cell, for readers that want it."""
+MAX_COUNT = 100
+"""Visits are counted up to this."""
 
 Routines = tuple[Tensor, ...]
 """Programs (N,) of a batch, and a routine (N,) of each."""
@@ -180,7 +184,7 @@ def infer(model: Model, observation: Observation, watch: Watch | None = None) ->
 
 
 class WorldExecution:
-    """The results of every world's routines, kept between the steps.
+    """Kept between the steps: the results of every world's routines, and the agent's visits, if the model reads them.
 
     With `shifts`, routines are given positions that begin anywhere, anew in every episode: for training, so that
     positions which short programs never reach are learned too.
@@ -191,6 +195,11 @@ class WorldExecution:
         self.device = next(model.parameters()).device
         self.actions = sum(size for name, size in model.sizes.results if size is not None and name != VALUE)
         self.results = torch.zeros(worlds.count, worlds.max_routines, model.width, device=self.device)
+        self.visits: Tensor | None = None
+        """(worlds, side, side) visits of the agent to each cell since the pointed routine began"""
+        if getattr(model.reader, "visits", False):
+            shape = worlds.observe(slice(0, 1)).specification["map"].shape[1:]
+            self.visits = torch.zeros(worlds.count, *shape, dtype=torch.int8, device=self.device)
         self._shifts = shifts
         self.shift = self._draw_shifts(worlds.count)
         self._number = torch.arange(worlds.count, device=self.device)
@@ -199,8 +208,12 @@ class WorldExecution:
         """The model's inputs of these worlds."""
         seen = self.worlds.observe(only)
         longest = seen.longest
+        arrays = {name: self._tensor(array) for name, array in seen.specification.items()}
+        if self.visits is not None:
+            self.visits[self._tensor(self.worlds.ended >= 0)] = 0
+            arrays[VISITS] = self.visits[only]
         observation = Observation(
-            {name: self._tensor(array) for name, array in seen.specification.items()},
+            arrays,
             self._tensor(seen.words)[:, :longest],
             self.results[only, :longest],
             self._tensor(seen.routine).long().clamp(max=longest - 1)[:, None],
@@ -211,14 +224,19 @@ class WorldExecution:
         return observation.pointed_only() if self.model.local else observation
 
     def keep(self, rows: Tensor, only: Only = slice(None)) -> None:
-        """Store the pointed routines' new results."""
+        """Store the pointed routines' new results, and where the agents are."""
         pointed = self._tensor(self.worlds.routine[only]).long().clamp(max=self.results.shape[1] - 1)
         self.results[self._number[only], pointed] = rows.detach()
+        if self.visits is not None:
+            row, column = self._tensor(self.worlds.observe(only).specification["agent"]).long().T
+            visits = self.visits[self._number[only], row, column]
+            self.visits[self._number[only], row, column] = (visits + 1).clamp(max=MAX_COUNT)
 
     def moved_to(self, worlds: Observable) -> WorldExecution:
         """A copy that goes on in other worlds, of the same number and size."""
         copy = WorldExecution(self.model, worlds)
         copy.results = self.results.clone()
+        copy.visits = None if self.visits is None else self.visits.clone()
         return copy
 
     def forget(self, where: NDArray[np.bool_]) -> None:
@@ -226,6 +244,8 @@ class WorldExecution:
         restarted = torch.from_numpy(np.flatnonzero(where))
         if len(restarted):
             self.results[restarted] = 0
+            if self.visits is not None:
+                self.visits[restarted] = 0
             drawn = self._draw_shifts(len(restarted))
             if self.shift is not None and drawn is not None:
                 self.shift[restarted] = drawn

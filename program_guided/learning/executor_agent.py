@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from program_guided.learning.execution import WorldExecution, infer
+from program_guided.learning.execution import VISITS, WorldExecution, infer
 from program_guided.learning.observation import Observation
 from program_guided.learning.worlds import Observable, Outcome
 from program_guided.models.attention import Watch
@@ -46,7 +46,7 @@ class RepetitionPenalty:
 
     def choose(self, logits: NDArray[np.float32], seen: Observation, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """The best actions in these worlds."""
-        arrays = [array.cpu().numpy() for array in seen.arrays.values()]
+        arrays = [array.cpu().numpy() for name, array in seen.arrays.items() if name != VISITS]
         states = [b"".join(array[row].tobytes() for array in arrays) for row in range(len(numbers))]
         penalised = logits.copy()
         for row, (state, number) in enumerate(zip(states, numbers, strict=True)):

@@ -56,6 +56,8 @@ class WorldLearner(Learner[AnyWorldSettings]):
         tensors["results"] = self.execution.results[:, :longest].cpu()
         if self.execution.shift is not None:
             tensors["shift"] = self.execution.shift.cpu()
+        if self.execution.visits is not None:
+            tensors["visits"] = self.execution.visits.cpu()
         return tensors, numbers | {"numpy": self._numpy.bit_generator.state}
 
     def restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
@@ -71,6 +73,8 @@ class WorldLearner(Learner[AnyWorldSettings]):
         self.execution.results[:, : results.shape[1]] = results.to(self.execution.device)
         if self.execution.shift is not None:
             self.execution.shift.copy_(tensors["shift"])
+        if self.execution.visits is not None:
+            self.execution.visits.copy_(tensors["visits"])
 
 
 def _storable(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -8,7 +8,7 @@ from torch.nn.functional import one_hot, relu
 
 from program_guided.errors import DataError
 from program_guided.models.readers.config import Grid, ReaderConfig
-from program_guided.models.readers.grid import Maps
+from program_guided.models.readers.grid import MAX_VISITS, Maps
 
 __all__ = ["MapReader", "StateEncoder"]
 
@@ -27,7 +27,7 @@ class MapReader(nn.Module):
         super().__init__()
         if not isinstance(config, Grid):
             raise DataError(f"model {model}: it reads maps (readers.Grid), not {type(config).__name__}")
-        self.kinds, self.items = config.kind_count, config.item_count
+        self.kinds, self.items, self.visits = config.kind_count, config.item_count, config.visits
 
     def encode(self, arrays: dict[str, Tensor]) -> Maps:
         """The maps as they are."""
@@ -45,7 +45,7 @@ class StateEncoder(nn.Module):
 
     def __init__(self, reader: MapReader, goal: int | None = None) -> None:
         super().__init__()
-        self.kinds, planes = reader.kinds, reader.kinds + 1
+        self.kinds, planes = reader.kinds, reader.kinds + 1 + reader.visits
         sizes = zip((planes, *CHANNELS), CHANNELS, strict=False)
         self.convolutions = nn.ModuleList(nn.Conv2d(*size, kernel_size=3, stride=2, padding=1) for size in sizes)
         self.carried = nn.ModuleList([nn.Linear(max(1, reader.items), INVENTORY), nn.Linear(INVENTORY, INVENTORY)])
@@ -64,10 +64,12 @@ class StateEncoder(nn.Module):
         return torch.cat([seen.amax(dim=(2, 3)), carried], dim=1)
 
     def planes(self, maps: Maps) -> Tensor:
-        """(batch, kinds + 1, side, side): a plane for each kind of cell, and one for the agent."""
-        kinds = one_hot(maps.kinds.long(), self.kinds).float()
+        """(batch, planes, side, side): a plane for each kind of cell, one for the agent, perhaps one for its visits."""
         place = maps.agent[:, 0].long() * maps.side + maps.agent[:, 1].long()
-        planes = torch.cat([kinds, one_hot(place, maps.side**2).float()[..., None]], dim=2)
+        parts = [one_hot(maps.kinds.long(), self.kinds).float(), one_hot(place, maps.side**2).float()[..., None]]
+        if maps.visits is not None:
+            parts.append(maps.visits.clamp(max=MAX_VISITS)[..., None] / MAX_VISITS)
+        planes = torch.cat(parts, dim=2)
         return planes.transpose(1, 2).reshape(len(planes), -1, maps.side, maps.side)
 
     def _modulated(self, channels: Tensor, goal: Tensor | None, layer: int) -> Tensor:

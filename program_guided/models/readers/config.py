@@ -92,8 +92,11 @@ class Grid(ReaderConfig):
     training examples work too; for languages in which such words have no other meaning."""
     plans: int = 6
     """`plus`: heads of the value propagation, which finds paths over the map."""
+    visits: bool = False
+    """In a world: how often the agent has been at each cell since the pointed routine began is part of what every model
+    sees, a memory of what was tried; array `visits` (side, side)."""
 
-    options: ClassVar[tuple[str, ...]] = ("names", "plans")
+    options: ClassVar[tuple[str, ...]] = ("names", "plans", "visits")
     has_parts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ around obstacles (`propagation.py`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import final
@@ -30,6 +30,8 @@ COUNTED = 6
 MAX_CARRIED = 7
 MAX_OFFSET = 7
 """Offsets to the agent are clipped to this."""
+MAX_VISITS = 7
+"""Visits of a cell are counted up to this."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Maps:
     """(batch, 2) row and column"""
     inventory: Tensor
     """(batch, items)"""
+    visits: Tensor | None = None
+    """(batch, side * side) visits of the agent to each cell since the pointed routine began; None if not counted"""
 
     @property
     def side(self) -> int:
@@ -49,27 +53,35 @@ class Maps:
 
     @classmethod
     def read(cls, arrays: Mapping[str, Tensor]) -> Maps:
-        """Arrays `map` (batch, side, side), `agent` (batch, 2), `inventory` (batch, items)."""
-        return cls(arrays["map"].flatten(1), arrays["agent"], arrays["inventory"])
+        """Arrays `map` (batch, side, side), `agent` (batch, 2), `inventory` (batch, items), perhaps `visits` (batch,
+        side, side)."""
+        visits = arrays["visits"].flatten(1) if "visits" in arrays else None
+        return cls(arrays["map"].flatten(1), arrays["agent"], arrays["inventory"], visits)
 
     def about(self, of: Tensor) -> Maps:
         """Select the map of each program, by its number."""
-        return Maps(*(each.index_select(0, of) for each in (self.kinds, self.agent, self.inventory)))
+        return self._each(lambda tensor: tensor.index_select(0, of))
 
     def repeated(self, times: int) -> Maps:
         """Every map `times` times, in sequence."""
-        if times == 1:
-            return self
-        return Maps(*(each.repeat_interleave(times, dim=0) for each in (self.kinds, self.agent, self.inventory)))
+        return self if times == 1 else self._each(lambda tensor: tensor.repeat_interleave(times, dim=0))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Maps:
+        parts = (self.kinds, self.agent, self.inventory, self.visits)
+        return Maps(*(None if each is None else change(each) for each in parts))  # type: ignore[arg-type]
 
 
 class Cells(nn.Module):
-    """The cells of a map as sums of table rows: kind | row | column | offset to the agent (if `offsets`)."""
+    """The cells of a map as sums of table rows: kind and visits | row | column | offset to the agent (if `offsets`)."""
 
     def __init__(self, width: int, hidden: int, config: Grid, offsets: bool, normalised: bool) -> None:
         super().__init__()
         self.kinds, self.offsets = config.kind_count, offsets
-        self.what = _encoder(self.kinds, hidden, width, normalised)
+        self.levels = MAX_VISITS + 1 if config.visits else 1
+        """Counts of visits that are distinguished."""
+        self.contents = self.kinds * self.levels
+        """Rows of the table that say what a cell holds: every kind with every count of visits."""
+        self.what = _encoder(self.kinds + self.levels * config.visits, hidden, width, normalised)
         if offsets:
             self.where = _encoder(2 * (2 * MAX_OFFSET + 1), hidden, width, normalised)
         self.rows: Tensor
@@ -81,7 +93,11 @@ class Cells(nn.Module):
     def table(self, side: int) -> Tensor:
         """(rows, width)"""
         device = self.rows.device
-        table = [self.what(torch.eye(self.kinds, device=device)), self.rows[:side], self.columns[:side]]
+        contents = torch.eye(self.kinds, device=device)
+        if self.levels > 1:
+            visits = torch.eye(self.levels, device=device).repeat(self.kinds, 1)
+            contents = torch.cat([contents.repeat_interleave(self.levels, dim=0), visits], dim=1)
+        table = [self.what(contents), self.rows[:side], self.columns[:side]]
         if self.offsets:
             offset = torch.arange(1 - side, side, device=device).clamp(-MAX_OFFSET, MAX_OFFSET) + MAX_OFFSET
             down, right = torch.cartesian_prod(offset, offset).T
@@ -91,9 +107,13 @@ class Cells(nn.Module):
 
     def index(self, grid: Maps) -> Tensor:
         """(batch, cells, 3 or 4) rows of the table; -1 where there is no cell."""
-        side, first, device = grid.side, self.kinds, grid.kinds.device
+        side, first, device = grid.side, self.contents, grid.kinds.device
         kinds = grid.kinds[..., None].to(torch.int16)
-        parts = [kinds, _place_rows(side, first, device).expand(len(kinds), -1, -1)]
+        contents = kinds
+        if self.levels > 1:
+            assert grid.visits is not None
+            contents = kinds * self.levels + grid.visits[..., None].clamp(max=MAX_VISITS)
+        parts = [contents, _place_rows(side, first, device).expand(len(kinds), -1, -1)]
         if self.offsets:
             down, right = (_places(side, device) - grid.agent[:, None] + side - 1).unbind(dim=2)
             parts.append((first + 2 * side + down * (2 * side - 1) + right)[..., None].to(torch.int16))
@@ -142,6 +162,7 @@ class GridAttention(nn.Module):
     def __init__(self, config: Grid, width: int, attention: CrossAttention) -> None:
         super().__init__()
         self.kinds, self.items, self.attention = config.kind_count, config.item_count, attention
+        self.visits = config.visits
         normalised = attention.normalised_encoders
         self.cells = Cells(width, attention.hidden, config, offsets=True, normalised=normalised)
         inputs = self.items + (MAX_CARRIED + 1) * attention.inventory_items
@@ -161,7 +182,7 @@ class GridAttention(nn.Module):
     ) -> AttendedCells:
         grid = grid.repeated(words.shape[1])
         table, index, inventory = self.cells.table(grid.side), self.cells.index(grid), None
-        places = slice(self.kinds, len(table))
+        places = slice(self.cells.contents, len(table))
         if self.attention.inventory_items:
             index = torch.cat([index, self._carried_index(grid, len(table))], dim=1)
             table = torch.cat([table, self._carried_table()])
@@ -217,6 +238,11 @@ def _beside(side: int, device: torch.device) -> Tensor:
     return torch.tensor([(down + 1) * wide + right + 1 for down, right in NEIGHBOURS], device=device)
 
 
+def _bordered(cells: Tensor, side: int) -> Tensor:
+    """(batch, side * side) -> (batch, (side + 2) ** 2) with a border of 0."""
+    return nn.functional.pad(cells.view(-1, side, side), (1, 1, 1, 1)).flatten(1)
+
+
 @dataclass(frozen=True)
 class GridView:
     """Values used by all queries of a step."""
@@ -243,14 +269,19 @@ class GridReader(nn.Module):
 
     def __init__(self, config: Grid, sizes: Sizes, width: int, heads: int, hidden: int) -> None:
         super().__init__()
-        self.heads, self.plans, self.side = heads, config.plans, config.side
+        self.heads, self.plans, self.side, self.visits = heads, config.plans, config.side, config.visits
         self.kinds, self.items = config.kind_count, config.item_count
         self.cells = Cells(width, hidden // 4, config, offsets=False, normalised=False)
         self.attend = TableAttention(width, heads, null_key=True)
         self.carried = nn.Embedding(self.items * (MAX_CARRIED + 1), width)
         self.beside = nn.Embedding(len(NEIGHBOURS) * self.kinds, width)
+        if self.visits:
+            self.visited = nn.Embedding(len(NEIGHBOURS) * (MAX_VISITS + 1), width)
         self.pick = nn.Linear(width, heads * (self.kinds + self.items))
         self.plan = nn.Linear(width, self.plans * (2 * self.kinds + 2 * self.side))
+        with torch.no_grad():  # a row or column that no training map has gets no score by chance
+            self.plan.weight[2 * self.kinds * self.plans :] = 0
+            self.plan.bias[2 * self.kinds * self.plans :] = 0
         self.join = nn.Linear(heads * (COUNTED + 1) + self.plans * len(NEIGHBOURS), width)
         named = config.named(sizes.vocabulary)
         self.names: Tensor | None
@@ -301,15 +332,20 @@ class GridReader(nn.Module):
         return specification.kinds > 0
 
     def _context(self, grid: Maps) -> Tensor:
-        """The inventory and the cells beside the agent."""
+        """The inventory and the cells beside the agent, and how often these were visited."""
         device, amounts, side = grid.kinds.device, MAX_CARRIED + 1, grid.side
         carried = grid.inventory.long().clamp(max=MAX_CARRIED) + _multiples(self.items, amounts, device)
-        around = nn.functional.pad(grid.kinds.view(-1, side, side), (1, 1, 1, 1)).flatten(1)
         agent = grid.agent.long()
-        beside = around.gather(1, agent[:, :1] * (side + 2) + agent[:, 1:] + _beside(side, device))
-        beside = beside + _multiples(len(NEIGHBOURS), self.kinds, device) + len(self.carried.weight)
-        table = torch.cat([self.carried.weight, self.beside.weight])
-        return nn.functional.embedding_bag(torch.cat([carried, beside], dim=1), table, mode="sum")
+        places = agent[:, :1] * (side + 2) + agent[:, 1:] + _beside(side, device)
+        tables, rows, first = [self.carried.weight, self.beside.weight], [carried], len(self.carried.weight)
+        rows.append(_bordered(grid.kinds, side).gather(1, places) + _multiples(len(NEIGHBOURS), self.kinds, device) + first)
+        if self.visits:
+            assert grid.visits is not None
+            visits = _bordered(grid.visits.clamp(max=MAX_VISITS), side).gather(1, places)
+            first += len(self.beside.weight)
+            rows.append(visits + _multiples(len(NEIGHBOURS), MAX_VISITS + 1, device) + first)
+            tables.append(self.visited.weight)
+        return nn.functional.embedding_bag(torch.cat(rows, dim=1), torch.cat(tables), mode="sum")
 
     def _amounts(self, grid: Maps) -> Tensor:
         """(batch, kinds + items, 1) counts of each kind of cell and of each item."""

@@ -110,9 +110,10 @@ class Minecraft(BatchWorldTask):
             settings = ImitationSettings()
             if model == "paper":
                 settings = replace(settings, steps=18_000, learning_rate=1e-3, extra_conditions=0.25, greedy_rise=0.4)
-            return Recipe(settings)
+            return Recipe(settings, reader={"visits": True})
         settings_of_reward = A2CSettings() if algorithm == "a2c" else PPOSettings()
-        return Recipe(settings_of_reward, model={"memory": False}, reader={"names": model == "plus"})
+        reader = {"names": model == "plus", "visits": True}
+        return Recipe(settings_of_reward, model={"memory": False}, reader=reader)
 
     def check_data(self, target: Target) -> None:
         if len(self.entries("train")) <= self.held_out:
