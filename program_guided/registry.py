@@ -26,6 +26,7 @@ from program_guided.files import write_atomically
 __all__ = [
     "COMMANDS",
     "DEFAULT_TASK",
+    "EXPERIMENTS",
     "MODELS",
     "SHIPPED",
     "TASKS",
@@ -52,12 +53,10 @@ DEFAULT_TASK = "minecraft"
 COMMANDS = {
     "play": ("program_guided.tasks.minecraft.commands.play:Play", "Execute a program yourself, with the keyboard."),
     "features": ("program_guided.tasks.visual.commands.features:Features", "Extract features of your own pictures."),
-    "experiment": (
-        "program_guided.tasks.visual.commands.experiment:Experiment",
-        "Train and measure, to answer one question.",
-    ),
 }
 """Commands that belong to one task: name -> (module:Class, what it does)."""
+EXPERIMENTS = {"pictures": "program_guided.tasks.visual.commands.experiment:Experiment"}
+"""Experiments of one task with options of their own, which are no declarations: name -> module:Class."""
 GROUP = "program_guided.tasks"
 """Entry points of installed packages."""
 SHIPPED = Path(__file__).parent / "weights"

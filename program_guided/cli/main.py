@@ -22,6 +22,7 @@ COMMANDS = {
     "train": "Train a model on a task.",
     "evaluate": "Measure agents in their task.",
     "models": "List checkpoints that ship, and the models that can be trained.",
+    "experiment": "Train and measure all rows of a table of the paper, or of ours.",
     "dataset": "Make, index or describe the data of a task.",
     "bench": "Measure speed, beside peers (from a clone).",
     "completion": "Print a script that completes commands and options in a shell.",

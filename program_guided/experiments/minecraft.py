@@ -1,0 +1,313 @@
+"""The experiments in the 2D Minecraft world: the paper's tables and figures, and ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from program_guided.experiments.declaration import PARAMETERS, SEED, Experiment, Measure, Row
+
+__all__ = ["EXPERIMENTS"]
+
+SMALL = ("--steps", "32", "--eval-every", "16", "--num-envs", "8", "--variants", "2", "--held-out", "10")
+"""A training of seconds."""
+SMALL_MEASURE = ("--split", "test")
+
+# Measures
+
+STRICT = Measure("strictly greedy", ("--repetition-penalty", "0", "--split", "test", "longer", "complex"))
+PENALTY = Measure("repetition penalty", ("--split", "test", "longer", "complex"))
+SAMPLED = Measure("sampled", ("--sample", "--seed", SEED, "--split", "test", "longer", "complex"))
+MEASURES = (STRICT, PENALTY, SAMPLED)
+
+# Rows
+
+NAMES = {
+    "transformer": "Transformer",
+    "tree_rnn": "Tree-RNN",
+    "pga": "PGA",
+    "paper": "ProTo, paper",
+    "plus": "ProTo, plus",
+}
+"""Models as the tables call them."""
+PAPER: Mapping[tuple[str, str], Mapping[str, float]] = {
+    ("reward", "transformer"): {"test": 50.1, "longer": 41.2, "complex": 40.8},
+    ("reward", "pga"): {"test": 94.2, "longer": 86.1, "complex": 89.7},
+    ("reward", "paper"): {"test": 97.3, "longer": 91.2, "complex": 95.0},
+    ("dense", "pga"): {"test": 96.9, "longer": 92.1, "complex": 91.2},
+    ("dense", "paper"): {"test": 99.1, "longer": 94.4, "complex": 96.3},
+}
+"""The paper's Table "minecraft_test"; its ProTo stands beside both of ours."""
+PAPER_PARAMETERS = {"transformer": 2.63, "tree_rnn": 0.51, "pga": 1.21, "paper": 1.30}
+"""Millions, in its Table "architecture_minecraft"."""
+PAPER_UNSEEN = {
+    "mine(gold)": {"planner": 11.4, "ProTo": 59.3},
+    "is_there[river]": {"planner": 43.8, "ProTo": 65.6},
+    "agent[silver]": {"planner": 46.2, "ProTo": 77.1},
+}
+"""Its Table "generalization_minecraft"."""
+MINUTES = {("dense", "plus"): 39.0, ("dense", "paper"): 59.0, ("reward", "plus"): 83.0, ("reward", "paper"): 75.0}
+"""Of one training on one of two cores, as far as measured."""
+
+
+def _row(target: str, model: str, *arguments: str, name: str = "", minutes: float | None = None) -> Row:
+    """A model trained by a target."""
+    quoted = PAPER.get((target, "paper" if model == "plus" else model), {})
+    train = ("minecraft", "--target", target, "--model", model, *arguments)
+    return Row(
+        name or f"{NAMES[model]}, {target}",
+        train,
+        paper={} if arguments else quoted,
+        minutes=MINUTES.get((target, model)) if minutes is None else minutes,
+    )
+
+
+REWARD = tuple(_row("reward", model) for model in NAMES)
+DENSE = tuple(_row("dense", model) for model in NAMES)
+
+
+def _world(name: str, title: str, about: str, rows: tuple[Row, ...], **given: object) -> Experiment:
+    """An experiment with all three ways to act, on all three splits, unless it says otherwise."""
+    plain = Experiment(name, title, about, rows, MEASURES, small=SMALL, small_measure=SMALL_MEASURE)
+    return replace(plain, **given)  # type: ignore[arg-type]
+
+
+MINECRAFT_TEST = _world(
+    "minecraft_test",
+    "Programs finished, %, by models of equal training",
+    "Which model executes programs best, all trained by the same algorithm, from reward alone and from a planner?",
+    (*REWARD, *DENSE),
+    seeds=3,
+)
+
+TRAINING_CURVE = _world(
+    "training_curve",
+    "Learning from reward: held-out programs finished",
+    "How fast does each model learn from reward alone?",
+    REWARD,
+    seeds=3,
+    draw="curves",
+)
+
+# A routine that does not occur in training
+
+
+def _unseen(routine: str) -> tuple[Row, ...]:
+    """The planner, which acts at random at a routine, and models trained without it."""
+    measures = (Measure("unseen routine", ("--split", "test", "--unseen", routine, "--seed", SEED)),)
+    quoted = PAPER_UNSEEN[routine]
+
+    def trained(model: str, *further: str) -> Row:
+        train = ("minecraft", "--target", "reward", "--model", model, "--without", routine, *further)
+        return Row(f"{routine}: {NAMES[model]}", train, "", {"test": quoted["ProTo"]}, measures, 83.0)
+
+    planner = Row(f"{routine}: planner", agent="planner", paper={"test": quoted["planner"]}, measures=measures)
+    return replace(planner, minutes=1.0), trained("plus", "--no-names"), trained("paper")
+
+
+GENERALIZATION = _world(
+    "generalization_minecraft",
+    "Programs with a routine that does not occur in training, finished, %",
+    "Does an executor, trained from reward without names, execute routines that no training program has?",
+    tuple(row for routine in PAPER_UNSEEN for row in _unseen(routine)),
+    seeds=3,
+)
+
+# Parameters
+
+ONE_STEP = ("--steps", "1", "--num-envs", "8", "--num-steps", "4", "--variants", "1", "--held-out", "1")
+
+
+def _size(model: str) -> Row:
+    """A model that was trained for one step, so that its parameters can be counted."""
+    train = ("minecraft", "--target", "reward", "--model", model, *ONE_STEP)
+    quoted = {PARAMETERS: PAPER_PARAMETERS[model]} if model in PAPER_PARAMETERS else {}
+    return Row(NAMES[model], train, paper=quoted, minutes=0.3)
+
+
+ARCHITECTURE = Experiment(
+    "architecture_minecraft",
+    "Parameters of the models in the world",
+    "How large is each model, beside the paper's?",
+    tuple(map(_size, NAMES)),
+    small=ONE_STEP,
+)
+
+# Ablations
+
+SHORT = ("--steps", "1500")
+ADDITIONS_OFF = {
+    "positions": ("--no-positions",),
+    "linear frequencies": ("--no-linear-frequencies",),
+    "tied query-key initialisation": ("--no-tied-query-key",),
+    "normalised encoders": ("--no-normalised-encoders",),
+    "shifted positions": ("--no-shifted",),
+    "residual paths": ("--no-residual",),
+    "LayerNorm": ("--no-normalise",),
+    "null key": ("--no-null-key",),
+    "position-free heads": ("--no-position-free-heads",),
+    "count feature": ("--no-count-feature",),
+    "inventory as items": ("--no-inventory-items",),
+    "feed-forward": ("--no-feed-forward",),
+    "memory": ("--no-memory",),
+    "visits": ("--no-visits",),
+    "cross-entropy (l2)": ("--loss", "l2"),
+    "DAgger (behaviour cloning)": ("--states", "planner"),
+    "extra conditions": ("--extra-conditions", "0"),
+    "early greedy steps": ("--greedy-rise", "1"),
+    "structure guidance": ("--no-structure",),
+    "semantic guidance": ("--no-semantics",),
+}
+"""Parts of `paper` and of its training beyond the equations (docs/paper_map.md), and how each is switched off."""
+LITERAL = (
+    "--no-positions",
+    "--no-residual",
+    "--no-normalise",
+    "--no-null-key",
+    "--no-position-free-heads",
+    "--no-count-feature",
+    "--no-inventory-items",
+    "--no-feed-forward",
+)
+"""Nearly the equations alone."""
+ADDITIONS = _world(
+    "additions",
+    "What `paper` needs beyond the equations: programs finished after short trainings, %",
+    "What is each addition to the paper's equations worth, in a short training by the planner?",
+    (
+        _row("dense", "paper", *SHORT, name="everything", minutes=6.0),
+        *(
+            _row("dense", "paper", *SHORT, *off, name=f"without {part}", minutes=6.0)
+            for part, off in ADDITIONS_OFF.items()
+        ),
+        _row("dense", "paper", *SHORT, "--blocks", "1", name="one block", minutes=4.0),
+        _row("dense", "paper", *SHORT, "--blocks", "3", name="three blocks", minutes=8.0),
+        _row("dense", "paper", *SHORT, *LITERAL, name="nearly literal", minutes=5.0),
+    ),
+)
+
+PARTS_OFF = {
+    "names": ("--no-names",),
+    "visits": ("--no-visits",),
+}
+"""Parts of `plus`, and how each is switched off. To come, when their switches exist: value propagation, counting heads,
+context; and a row of PGA with propagation."""
+PARTS = _world(
+    "parts",
+    "What `plus` consists of: programs finished, learned from reward, %",
+    "What is each part of `plus` worth, learning from reward alone?",
+    (
+        _row("reward", "plus"),
+        *(_row("reward", "plus", *off, name=f"without {part}") for part, off in PARTS_OFF.items()),
+    ),
+)
+
+RECIPE_OFF = {
+    "curriculum": ("--curriculum-threshold", "0"),
+    "hindsight": ("--hindsight-share", "0"),
+    "condition labels": ("--replay-batch", "0"),
+    "sharpening": ("--inverse-temperature", "1"),
+}
+RECIPE = _world(
+    "recipe",
+    "What the recipe of PPO consists of: programs finished by `plus`, learned from reward, %",
+    "What is each part of the recipe for learning from reward worth?",
+    (
+        _row("reward", "plus"),
+        *(_row("reward", "plus", *off, name=f"without {part}") for part, off in RECIPE_OFF.items()),
+    ),
+)
+
+A2C = {
+    "paper's settings": (),
+    "entropy 0.01": ("--ent-coef", "0.01"),
+    "entropy 0": ("--ent-coef", "0"),
+    "512 x 32 rollouts": ("--num-envs", "512", "--num-steps", "32"),
+}
+"""Ways to train by A2C; the paper's entropy is 0.1. To come: standardised advantages, short programs first, conditions
+answered by the interpreter, wrong answers that do not end the episode, reward for every routine."""
+
+
+def _a2c(model: str, name: str, arguments: tuple[str, ...]) -> Row:
+    return _row("reward", model, "--algorithm", "a2c", *arguments, name=f"{NAMES[model]}, A2C, {name}", minutes=97.0)
+
+
+ALGORITHMS = _world(
+    "algorithms",
+    "Programs finished, learned from reward by A2C and by PPO, %",
+    "Is it the executor or the learning algorithm, and what does A2C need?",
+    (
+        *(replace(_row("reward", model), name=f"{NAMES[model]}, PPO") for model in ("paper", "plus")),
+        *(_a2c(model, name, arguments) for model in ("paper", "plus") for name, arguments in A2C.items()),
+    ),
+)
+
+# Data flow
+
+DATA_FLOW_OFF = {
+    "everything": (),
+    "without memory": ("--no-memory",),
+    "without structure guidance": ("--no-structure",),
+}
+"""To come: Z erased at every step, and the rivals."""
+DATA_FLOW = _world(
+    "data_flow",
+    "Programs with data flow finished, %",
+    "Does the structure guidance matter where routines need the results of others?",
+    tuple(
+        _row("dense", "plus", "--data-flow", *off, name=f"ProTo, plus, {part}", minutes=60.0)
+        for part, off in DATA_FLOW_OFF.items()
+    ),
+    measures=(
+        Measure("strictly greedy", ("--repetition-penalty", "0", "--split", "data-flow")),
+        Measure("repetition penalty", ("--split", "data-flow")),
+    ),
+    small_measure=("--split", "data-flow"),
+    seeds=3,
+)
+
+# Lengths of programs, and beyond training
+
+ALL_SPLITS = ("--split", "train", "test", "longer", "complex")
+STATISTICS = Measure("programs", command=("dataset", "stats", "minecraft", "--json"))
+PROGRAM_LENGTHS = Experiment(
+    "program_lengths",
+    "Lengths of programs, and completion by length",
+    "How long are the programs of each split, and does completion fall with their length?",
+    (
+        Row(
+            "splits", measures=(Measure("programs", command=("dataset", "stats", "minecraft", "--json")),), minutes=1.0
+        ),
+        Row("`minecraft`, shipped", agent="minecraft", minutes=3.0),
+        Row("`minecraft-reward`, shipped", agent="minecraft-reward", minutes=3.0),
+    ),
+    (Measure("repetition penalty", ALL_SPLITS),),
+    small_measure=("--split", "test"),
+    draw="lengths",
+)
+
+BEYOND = _world(
+    "beyond",
+    "Programs finished on larger maps, and longer programs, %",
+    "Does an executor go on where training ended: maps of side 10 and 12 instead of 8, 200 tokens instead of 80?",
+    tuple(replace(_row(target, "plus"), paper={}) for target in ("dense", "reward")),
+    measures=(
+        Measure("side 10", ("--sides", "10", "10", "--split", "test")),
+        Measure("side 12", ("--sides", "12", "12", "--split", "test")),
+        Measure("200 tokens", ("--tokens", "200")),
+    ),
+)
+
+EXPERIMENTS = (
+    MINECRAFT_TEST,
+    TRAINING_CURVE,
+    GENERALIZATION,
+    ARCHITECTURE,
+    ADDITIONS,
+    PARTS,
+    RECIPE,
+    ALGORITHMS,
+    DATA_FLOW,
+    PROGRAM_LENGTHS,
+    BEYOND,
+)
