@@ -87,6 +87,8 @@ soak: $(VENV)/developer
 	OMP_NUM_THREADS=1 $(BIN)/python tools/soak/terminal.py
 	OMP_NUM_THREADS=1 $(BIN)/python tools/soak/kills.py --count $(KILLS)
 	OMP_NUM_THREADS=1 $(BIN)/python tools/soak/damage.py --count $(DAMAGED)
+	$(PIP) --editable ".[cluster]"
+	OMP_NUM_THREADS=1 $(BIN)/python tools/soak/cluster.py --count $(KILLS)
 
 # Lower bounds of pyproject.toml: lowest.txt is to them what constraints.txt is to what is tested every day.
 $(LOWEST)/installed: pyproject.toml lowest.txt

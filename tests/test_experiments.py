@@ -42,24 +42,7 @@ class Signs(Task):
     def largest_is_last(self, numbers) -> bool:
         return numbers[-1] == max(numbers)
 """
-TINY = tuple(
-    [
-        "--word-width",
-        "8",
-        "--hidden",
-        "16",
-        "--heads",
-        "2",
-        "--blocks",
-        "1",
-        "--batch-size",
-        "8",
-        "--held-out",
-        "5",
-        "--warmup",
-        "2",
-    ]
-)
+TINY = ("--word-width", "8", "--hidden", "16", "--heads", "2", "--blocks", "1", "--batch-size", "8", "--held-out", "5")
 TRAIN = ("signs.py", *TINY, "--warmup", "2", "--steps", "240", "--eval-every", "12")
 ANSWERS, AGAIN = Measure("answers"), Measure("breakdown", ("--breakdown",))
 ONE = Experiment(

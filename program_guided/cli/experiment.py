@@ -35,7 +35,7 @@ Action = Literal["list", "show", "run", "draw"]
 
 @dataclass(frozen=True)
 class Options:
-    """What to do, and with which experiments."""
+    """Action, experiments, and where their files are."""
 
     action: tyro.conf.Positional[Action]
     """list: all experiments. show: the runs of some, and their commands. run: do what is missing. draw: table and

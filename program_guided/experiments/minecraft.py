@@ -47,7 +47,7 @@ PAPER_UNSEEN = {
 }
 """Its Table "generalization_minecraft"."""
 MINUTES = {("dense", "plus"): 39.0, ("dense", "paper"): 59.0, ("reward", "plus"): 83.0, ("reward", "paper"): 75.0}
-"""Of one training on one of two cores, as far as measured."""
+"""Minutes of one training on one of two cores, as far as measured."""
 
 
 def _row(target: str, model: str, *arguments: str, name: str = "", minutes: float | None = None) -> Row:

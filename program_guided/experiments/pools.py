@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any, Protocol
 
 from program_guided.errors import DataError
@@ -83,7 +84,7 @@ class RayPool:
 
     def __init__(self, address: str | None, workers: int | None, retries: int) -> None:
         self._ray = connected(address)
-        self._task = self._ray.remote(num_cpus=1, max_retries=retries, retry_exceptions=False)(work)
+        self._task = self._ray.remote(num_cpus=1, max_retries=retries, retry_exceptions=False)(_work_on_node)
         self._workers = workers
         self._running: dict[Any, Job] = {}
 
@@ -114,6 +115,13 @@ class RayPool:
         if self._running:
             self._ray.wait(list(self._running), num_returns=len(self._running), timeout=SECONDS_TO_SAVE)
         self._ray.shutdown()
+
+
+def _work_on_node(job: Job) -> int:
+    """Finish a run on a node of the cluster."""
+    import ray
+
+    return work(replace(job, node=ray.get_runtime_context().get_node_id()))
 
 
 def connected(address: str | None) -> Any:

@@ -63,6 +63,8 @@ class Job:
     commit: str
     measures: Mapping[str, Sequence[str]]
     """File of each measure -> arguments of `proto`."""
+    node: str = ""
+    """The node of a cluster that works on it."""
 
     @property
     def path(self) -> Path:
@@ -164,7 +166,7 @@ def _wait_until_free(training: Path) -> None:
 
 def _proto(job: Job, arguments: Sequence[str], output: IO[str]) -> None:
     """A command of `proto` in a process with one thread; its start is noted, its output kept."""
-    _note_start(arguments, job.path / STARTS)
+    _note_start(job, arguments)
     print(f"$ {shown(arguments)}", file=output, flush=True)
     with _child([sys.executable, "-m", "program_guided", *arguments], job.place, output) as child:
         code = child.wait()
@@ -174,9 +176,11 @@ def _proto(job: Job, arguments: Sequence[str], output: IO[str]) -> None:
         raise Failed(code)
 
 
-def _note_start(arguments: Sequence[str], path: Path) -> None:
+def _note_start(job: Job, arguments: Sequence[str]) -> None:
+    path = job.path / STARTS
     before = path.read_bytes() if path.is_file() else b""
-    line = json.dumps({"command": shown(arguments), **_here()}) + "\n"
+    place = {"host": platform.node(), "node": job.node, "process": os.getpid()}
+    line = json.dumps({"command": shown(arguments), "time": time.time(), "commit": code_commit(), **place}) + "\n"
     write_atomically(path, before + line.encode("utf-8"))
 
 
@@ -220,11 +224,6 @@ def _die_with_parent() -> None:
     """Let Linux end this process when the one that started it ends, however that ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGTERM)
-
-
-def _here() -> dict[str, Any]:
-    place = {"host": platform.node(), "process": os.getpid(), "node": os.environ.get("RAY_NODE_ID", "")}
-    return {"time": time.time(), "commit": code_commit(), **{name: each for name, each in place.items() if each}}
 
 
 def _training(folder: Path) -> dict[str, Any]:
