@@ -42,6 +42,11 @@ MODELS = {
     "plus": ("program_guided.models.plus:Plus", "program_guided.models.config:PlusConfig"),
     "paper": ("program_guided.models.paper:Paper", "program_guided.models.config:PaperConfig"),
     "pga": ("program_guided.models.pga:PGA", "program_guided.models.config:PGAConfig"),
+    "transformer": (
+        "program_guided.models.transformer:Transformer",
+        "program_guided.models.config:TransformerConfig",
+    ),
+    "tree_rnn": ("program_guided.models.tree_rnn:TreeRNN", "program_guided.models.config:TreeRNNConfig"),
 }
 """By name, the class of a model and that of its configuration."""
 TASKS = {

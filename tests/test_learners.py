@@ -142,7 +142,8 @@ def rollout(**given):
     count = len(next(iter(given.values())))
     zeros = dict.fromkeys(("log_probabilities", "entropy", "values", "advantages", "returns"), torch.zeros(count))
     numbers = dict.fromkeys(("rows", "left", "actions"), torch.zeros(count, dtype=torch.long))
-    return Rollout(observation(count), **zeros | numbers | given, right=answers[:, None] == torch.arange(4))
+    right, running = answers[:, None] == torch.arange(4), torch.ones(count, dtype=torch.bool)
+    return Rollout(observation(count), **zeros | numbers | given, right=right, running=running)
 
 
 def logs(*probabilities):

@@ -247,7 +247,7 @@ def in_two_threads(steps):
 
 def test_two_processes_share_a_training(tmp_path):
     """Really two: the state holds the worlds of both, they are different worlds, and the gradient is that of both."""
-    command = [PROTO, *COMMAND, tmp_path, "--processes", "2"]
+    command = [PROTO, *COMMAND, tmp_path, "--processes", "2", "--no-visits"]
     ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
     assert ran.returncode == 0, ran.stderr
     assert "distributed" not in ran.stdout + ran.stderr, "Fabric prints nothing"

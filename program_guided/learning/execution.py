@@ -37,6 +37,7 @@ from program_guided.learning.worlds import Observable, Only
 from program_guided.models.attention import Watch
 from program_guided.models.config import VALUE
 from program_guided.models.model import Model, Step
+from program_guided.models.recurrent import Recurrent
 
 __all__ = ["Programs", "WorldExecution", "execute", "follow", "infer"]
 
@@ -174,11 +175,18 @@ def _step(
     return output[:, 0]
 
 
-def infer(model: Model, observation: Observation, watch: Watch | None = None) -> tuple[Tensor, Tensor]:
-    """Logits (worlds, actions), impossible ones at minus infinity, and the new rows of Z (worlds, d)."""
+def infer(model: Model, observation: Observation, watch: Watch | None = None, length: int = 1) -> tuple[Tensor, Tensor]:
+    """Logits (worlds, actions), impossible ones at minus infinity, and the new rows of Z (worlds, d).
+
+    `length`: a model without a pointer goes through that many steps of each world, one after another."""
     specification = model.reader.encode(observation.arrays)
     given = (observation.words, observation.results, observation.pointed, observation.parents)
-    rows = model(Step(specification, *given, observation.shift), watch)[:, 0]
+    step = Step(specification, *given, observation.shift, observation.tokens, observation.mask)
+    if isinstance(model, Recurrent) and length > 1:
+        assert observation.begun is not None
+        rows = model.unroll(step, observation.begun, length)
+    else:
+        rows = model(step, watch)[:, 0]
     heads = [model.decode(rows, name) for name, size in model.sizes.results if size is not None and name != VALUE]
     return torch.cat(heads, dim=1).masked_fill(~observation.mask, -torch.inf), rows
 
@@ -194,7 +202,8 @@ class WorldExecution:
         self.model, self.worlds = model, worlds
         self.device = next(model.parameters()).device
         self.actions = sum(size for name, size in model.sizes.results if size is not None and name != VALUE)
-        self.results = torch.zeros(worlds.count, worlds.max_routines, model.width, device=self.device)
+        routines = 1 if model.recurrent else worlds.max_routines
+        self.results = torch.zeros(worlds.count, routines, model.width, device=self.device)
         self.visits: Tensor | None = None
         """(worlds, side, side) visits of the agent to each cell since the pointed routine began"""
         if getattr(model.reader, "visits", False):
@@ -210,27 +219,40 @@ class WorldExecution:
         longest = seen.longest
         arrays = {name: self._tensor(array) for name, array in seen.specification.items()}
         if self.visits is not None:
-            self.visits[self._tensor(self.worlds.ended >= 0)] = 0
+            self.forget_visits()
             arrays[VISITS] = self.visits[only]
-        observation = Observation(
-            arrays,
-            self._tensor(seen.words)[:, :longest],
-            self.results[only, :longest],
-            self._tensor(seen.routine).long().clamp(max=longest - 1)[:, None],
-            self._tensor(seen.parents).long()[:, None],
-            self._mask(seen.mask),
-            None if self.shift is None else self.shift[only],
-        )
+        mask, shift = self._mask(seen.mask), None if self.shift is None else self.shift[only]
+        words, parents = self._tensor(seen.words)[:, :longest], self._tensor(seen.parents).long()[:, None]
+        if self.model.recurrent:
+            nowhere = torch.zeros(len(words), 1, dtype=torch.long, device=self.device)
+            tokens, begun = self._tensor(self.worlds.tokens(only)), self._tensor(self.worlds.time[only] == 0)
+            none = torch.full_like(parents, -1)
+            return Observation(arrays, words[:, :1], self.results[only], nowhere, none, mask, shift, tokens, begun)
+        pointed = self._tensor(seen.routine).long().clamp(max=longest - 1)[:, None]
+        observation = Observation(arrays, words, self.results[only, :longest], pointed, parents, mask, shift)
         return observation.pointed_only() if self.model.local else observation
 
+    def forget_visits(self) -> None:
+        """Visits are counted anew where a routine has ended."""
+        if self.visits is not None:
+            self.visits[self._tensor(self.worlds.ended >= 0)] = 0
+
     def keep(self, rows: Tensor, only: Only = slice(None)) -> None:
-        """Store the pointed routines' new results, and where the agents are."""
-        pointed = self._tensor(self.worlds.routine[only]).long().clamp(max=self.results.shape[1] - 1)
-        self.results[self._number[only], pointed] = rows.detach()
+        """Store the pointed routines' new results, and where the agents are. A memory keeps its gradients until
+        `detach`."""
+        if self.model.recurrent:
+            self.results = self.results.index_copy(0, self._number[only], rows[:, None])
+        else:
+            pointed = self._tensor(self.worlds.routine[only]).long().clamp(max=self.results.shape[1] - 1)
+            self.results[self._number[only], pointed] = rows.detach()
         if self.visits is not None:
             row, column = self._tensor(self.worlds.observe(only).specification["agent"]).long().T
             visits = self.visits[self._number[only], row, column]
             self.visits[self._number[only], row, column] = (visits + 1).clamp(max=MAX_COUNT)
+
+    def detach(self) -> None:
+        """No gradient flows to the steps before."""
+        self.results = self.results.detach()
 
     def moved_to(self, worlds: Observable) -> WorldExecution:
         """A copy that goes on in other worlds, of the same number and size."""
@@ -243,7 +265,10 @@ class WorldExecution:
         """Z is zero when a program begins."""
         restarted = torch.from_numpy(np.flatnonzero(where))
         if len(restarted):
-            self.results[restarted] = 0
+            if self.model.recurrent:
+                self.results = self.results.index_fill(0, restarted.to(self.device), 0.0)
+            else:
+                self.results[restarted] = 0
             if self.visits is not None:
                 self.visits[restarted] = 0
             drawn = self._draw_shifts(len(restarted))

@@ -49,25 +49,31 @@ LOSSES: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {"cross-entropy": den
 
 
 class Imitation(WorldLearner[ImitationSettings]):
-    """An iteration is one step of every world, and one update."""
+    """An iteration is `num_steps` steps of every world, and one update."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._conditions = np.flatnonzero(self.worlds.conditions().number >= 0)
 
     def step(self) -> float:
-        """Update the weights, step the worlds; the loss (NaN if the training has diverged)."""
+        """Step the worlds, update the weights; the loss (NaN if the training has diverged)."""
+        self.execution.detach()
+        losses = [self._step() for _ in range(self.settings.num_steps)]
+        mean = self.optimizer_step(torch.stack(losses).mean())
+        self.done += math.isfinite(mean)
+        return mean
+
+    def _step(self) -> Tensor:
+        """One step of every world; its loss."""
         best, _ = self.worlds.best_actions()
         seen, labels, count = self.execution.observe(), torch.from_numpy(best), self.worlds.count
         if self.settings.extra_conditions and len(self._conditions):
             asked, answers = self._ask(seen)
             seen, labels = Observation.together([seen, asked]), torch.cat([labels, answers])
         logits, rows = infer(self.model, seen)
-        mean = self.optimizer_step(self._loss(logits, labels.to(logits.device)))
-        if math.isfinite(mean):
+        if bool(logits[:count].max(dim=1).values.isfinite().all()):
             self._act(best, logits[:count].detach().softmax(dim=1).cpu(), rows[:count])
-            self.done += 1
-        return mean
+        return self._loss(logits, labels.to(logits.device))
 
     def _ask(self, seen: Observation) -> tuple[Observation, Tensor]:
         """Some worlds as if some condition were pointed at, and the right answers."""

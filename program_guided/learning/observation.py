@@ -5,12 +5,14 @@ put together, and executed again later.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
+
+from program_guided.language.tokens import tokens_of_routines
 
 __all__ = ["Observation"]
 
@@ -31,7 +33,14 @@ class Observation:
     """(worlds, 1, parents)"""
     mask: Tensor
     """(worlds, actions)"""
-    shift: Tensor | None
+    shift: Tensor | None = None
+    tokens: Tensor | None = None
+    """(worlds, tokens) the programs as tokens, for models without a pointer"""
+    begun: Tensor | None = None
+    """(worlds,) whether an episode begins with this step, for the same"""
+
+    def __len__(self) -> int:
+        return len(self.words)
 
     def pointed_only(self) -> Observation:
         """Without the routines that neither are pointed at nor are parents."""
@@ -57,7 +66,14 @@ class Observation:
         results[every, self.pointed[:, 0]] = 0
         parents = self.parents.clone()
         parents[..., 1:] = -1  # the first one is the routine executed before
-        return replace(self, words=changed, results=results, parents=parents)
+        tokens = None if self.tokens is None else self._tokens(words)
+        return replace(self, words=changed, results=results, parents=parents, tokens=tokens)
+
+    def _tokens(self, words: Tensor) -> Tensor:
+        """The tokens of programs of one routine each, as wide as those of these programs."""
+        assert self.tokens is not None
+        tokens = torch.from_numpy(tokens_of_routines(words.cpu().numpy())).to(self.tokens)
+        return pad(tokens, (0, self.tokens.shape[1] - tokens.shape[1]))
 
     @classmethod
     def together(cls, observations: Sequence[Observation]) -> Observation:
@@ -72,7 +88,7 @@ class Observation:
 
     def parts(self) -> dict[str, Tensor]:
         """All tensors by name; those of the specification begin with `S.`."""
-        own = {name: getattr(self, name) for name in ("words", "results", "pointed", "parents", "mask", "shift")}
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "arrays"}
         arrays = {f"S.{name}": tensor for name, tensor in self.arrays.items()}
         return arrays | {name: tensor for name, tensor in own.items() if tensor is not None}
 
@@ -81,7 +97,7 @@ class Observation:
         """The observation of such `parts`."""
         arrays = {name.removeprefix("S."): part for name, part in parts.items() if name.startswith("S.")}
         own: dict[str, Any] = {name: part for name, part in parts.items() if not name.startswith("S.")}
-        return cls(arrays, shift=own.pop("shift", None), **own)
+        return cls(arrays, **own)
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Observation:
         return self.of({name: change(part) for name, part in self.parts().items()})

@@ -68,10 +68,11 @@ class PPO(RewardLearner[PPOSettings]):
             rollout, every = self._collect()
             lessons = self._lessons(every)
             self._replay.add(rollout)
-        parts = zip(self._minibatches(len(rollout)), self._minibatches(len(lessons)), strict=True)
+        steps = every if self.model.recurrent else rollout
+        numbers = self._sequences() if self.model.recurrent else self._minibatches(len(steps))
         losses = []
-        for one, other in parts:
-            losses.append(self.optimizer_step(self._loss(rollout.take(one), lessons.take(other))))
+        for one, other in zip(numbers, self._minibatches(len(lessons)), strict=True):
+            losses.append(self.optimizer_step(self._loss(steps.take(one), lessons.take(other))))
             if math.isnan(losses[-1]):
                 return math.nan
         self._admit()
@@ -95,9 +96,20 @@ class PPO(RewardLearner[PPOSettings]):
 
     def _minibatches(self, count: int) -> Iterator[Tensor]:
         """Equally many in every process, since each update waits for all."""
-        parts = math.ceil(self.settings.samples / self.settings.minibatch_size)
         for _ in range(self.settings.update_epochs):
-            yield from torch.randperm(count, generator=self.generator).tensor_split(parts)
+            yield from torch.randperm(count, generator=self.generator).tensor_split(self._parts)
+
+    @property
+    def _parts(self) -> int:
+        """Minibatches of a pass."""
+        parts = math.ceil(self.settings.samples / self.settings.minibatch_size)
+        return min(parts, self.worlds.count) if self.model.recurrent else parts
+
+    def _sequences(self) -> Iterator[Tensor]:
+        """Minibatches of all steps of some worlds, for a memory: step by step, numbers of `Rollout`."""
+        steps = torch.arange(self.settings.num_steps)[:, None] * self.worlds.count
+        for worlds in self._minibatches(self.worlds.count):
+            yield (steps + worlds).flatten()
 
     def _loss(self, part: Rollout, lessons: Rollout) -> Tensor:
         observations = [part.observation, lessons.observation]
@@ -107,27 +119,43 @@ class PPO(RewardLearner[PPOSettings]):
             observations.append(known)
         if not len(part) + len(lessons) + replayed:  # where minibatches are small
             return next(self.model.parameters()).sum() * 0
-        log_probabilities, rows = self.policy(Observation.together(observations))
-        sizes = [len(part), len(lessons), replayed]
-        acted, imagined, labelled = torch.split(log_probabilities, sizes)
-        part, lessons = part.to(acted.device), lessons.to(acted.device)
-        loss = self._policy_loss(part, acted, rows[: len(part)])
-        loss = loss + self._hindsight_loss(lessons, imagined, rows[len(part) : len(part) + len(lessons)])
-        if replayed:
-            total = labelled.masked_fill(~right.to(labelled.device), -torch.inf).logsumexp(dim=1)
-            loss = loss - self.settings.replay_coef * total.mean()
+        acted, imagined, *labelled = self._policies(observations)
+        part, lessons = part.to(acted[0].device), lessons.to(acted[0].device)
+        loss = self._policy_loss(part, *acted) + self._hindsight_loss(lessons, *imagined)
+        for log_probabilities, _ in labelled:
+            loss = loss + self._answer_loss(log_probabilities, right.to(log_probabilities.device))
+        if self.model.recurrent and replayed:  # labels where they were given: a memory says which answer is due
+            known_here = part.right.any(dim=1) & part.running
+            loss = loss + self._answer_loss(acted[0][known_here], part.right[known_here])
         return loss
+
+    def _policies(self, observations: list[Observation]) -> list[tuple[Tensor, Tensor]]:
+        """Logarithms of probabilities, and rows of Z, of each observation. Without a memory, all at once; with one, the
+        first is a sequence."""
+        if self.model.recurrent:
+            return [self.policy(observations[0], self.settings.num_steps), *self._split(observations[1:])]
+        return self._split(observations)
+
+    def _split(self, observations: list[Observation]) -> list[tuple[Tensor, Tensor]]:
+        log_probabilities, rows = self.policy(Observation.together(observations))
+        sizes = [len(each) for each in observations]
+        return list(zip(torch.split(log_probabilities, sizes), torch.split(rows, sizes), strict=True))
+
+    def _answer_loss(self, log_probabilities: Tensor, right: Tensor) -> Tensor:
+        """Minus the log of the probability of all answers that can be right."""
+        total = log_probabilities.masked_fill(~right, -torch.inf).logsumexp(dim=1)
+        return -self.settings.replay_coef * total.sum() / max(1, len(total))
 
     def _policy_loss(self, part: Rollout, log_probabilities: Tensor, rows: Tensor) -> Tensor:
         settings = self.settings
-        counted = ~part.right.any(dim=1) | (settings.replay_batch == 0)
+        counted = (~part.right.any(dim=1) | (settings.replay_batch == 0)) & part.running
         taken = log_probabilities.gather(1, part.actions[:, None])[:, 0]
         gain = _standard(part.advantages, counted)
         ratio = (taken - part.log_probabilities).exp()
         surrogate = torch.minimum(ratio * gain, ratio.clamp(1 - settings.clip_coef, 1 + settings.clip_coef) * gain)
         policy = (surrogate + self.entropy_weight * entropy(log_probabilities)).masked_fill(~counted, 0.0).sum()
-        error = (self.value(rows, part.left) - part.returns).square().sum()
-        return (settings.vf_coef * error - policy) / max(1, len(part))
+        error = (self.value(rows, part.left) - part.returns).square().masked_fill(~part.running, 0.0).sum()
+        return (settings.vf_coef * error - policy) / max(1, int(part.running.sum()))
 
     def _hindsight_loss(self, lessons: Rollout, log_probabilities: Tensor, rows: Tensor) -> Tensor:
         """Self-imitation: imitate what went better than expected. The value function learns nothing from this: all

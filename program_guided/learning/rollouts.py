@@ -52,6 +52,8 @@ class Rollout:
     returns: Tensor
     right: Tensor
     """(steps, actions) mask of the answers that can be right; none at a behaviour, or where nothing is known."""
+    running: Tensor
+    """Steps of worlds that were not over."""
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -109,6 +111,7 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
 
     def _collect(self) -> tuple[Rollout, Rollout]:
         """The rollout, and all steps of all worlds: those of worlds that were over too."""
+        self.execution.detach()
         seen, records = list[Observation](), list[dict[str, Tensor]]()
         for _ in range(self.settings.num_steps):
             seen.append(self.execution.observe().kept())
@@ -116,8 +119,8 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
         with torch.no_grad():
             _, rows = infer(self.model, self.execution.observe())
             last = self.value(rows, self._remaining()).cpu()
-        every, running = _rollout(seen, records, last, self.settings)
-        return every.take(running), every
+        every = _rollout(seen, records, last, self.settings)
+        return every.take(every.running.nonzero()[:, 0]), every
 
     def _act(self, observation: Observation) -> dict[str, Tensor]:
         """One step of every world, and its record."""
@@ -161,9 +164,9 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
         """It falls evenly to 0 if the learning rate is annealed."""
         return self.settings.ent_coef * (1 - self.share_done if self.settings.anneal else 1.0)
 
-    def policy(self, observation: Observation) -> tuple[Tensor, Tensor]:
-        """Logarithms of the actions' probabilities, and the new rows of Z."""
-        logits, rows = infer(self.model, observation)
+    def policy(self, observation: Observation, length: int = 1) -> tuple[Tensor, Tensor]:
+        """Logarithms of the actions' probabilities, and the new rows of Z (see `infer`)."""
+        logits, rows = infer(self.model, observation, length=length)
         return (logits * self.inverse_temperature).log_softmax(dim=1), rows
 
     @property
@@ -205,17 +208,16 @@ def right_answers(mask: Tensor, actions: Tensor, outcome: Tensor, first_answer: 
 
 def _rollout(
     seen: list[Observation], records: list[dict[str, Tensor]], last: Tensor, settings: RewardSettings
-) -> tuple[Rollout, Tensor]:
-    """The steps end to end, and which of them are of worlds that were running."""
+) -> Rollout:
+    """The steps end to end."""
     record = {name: torch.stack([each[name] for each in records]) for name in records[0]}
     values = torch.cat([record["values"].detach(), last[None]])
     ends = (record["terminated"], record["ended"])
-    kept = ("rows", "left", "actions", "log_probabilities", "entropy", "values", "right")
+    kept = ("rows", "left", "actions", "log_probabilities", "entropy", "values", "right", "running")
     gained = advantages(record["rewards"], values, *ends, settings.gamma, settings.gae_lambda)
-    every = Rollout(
+    return Rollout(
         Observation.together(seen),
         advantages=gained.flatten(),
         returns=(gained + values[:-1]).flatten(),
         **{name: record[name].flatten(0, 1) for name in kept},
     )
-    return every, record["running"].flatten().nonzero()[:, 0]

@@ -149,7 +149,9 @@ class ImitationSettings(WorldSettings):
     """Dense supervision (L_D) in a world: the planner's actions as labels."""
 
     steps: int = 20_000
-    """Steps of all worlds, each with one update of the weights."""
+    """Steps of all worlds."""
+    num_steps: int = 1
+    """Steps of all worlds for each update of the weights; gradients of a model without a pointer flow through them."""
     states: Literal["learner", "planner"] = "learner"
     """Whose actions lead through the worlds: the learner's own (DAgger), or the planner's (behaviour cloning)."""
     loss: Literal["cross-entropy", "l2"] = "cross-entropy"
@@ -165,8 +167,17 @@ class ImitationSettings(WorldSettings):
     planner_share: float = 0.5
     """Share of the planner's actions at the beginning; it falls to 0 over the first twentieth of the training."""
 
+    COUNTS: ClassVar[tuple[str, ...]] = (*WorldSettings.COUNTS, "num_steps")
     SHARES: ClassVar[tuple[str, ...]] = (*Settings.SHARES, "extra_conditions", "greedy_share", "planner_share")
     POSITIVE: ClassVar[tuple[str, ...]] = (*Settings.POSITIVE, "condition_weight", "greedy_rise")
+
+    @property
+    def stride(self) -> int:
+        return self.num_steps
+
+    @property
+    def samples(self) -> int:
+        return self.num_steps * self.num_envs
 
 
 @dataclass(frozen=True)

@@ -52,11 +52,12 @@ class WorldLearner(Learner[AnyWorldSettings]):
         tensors, numbers = super().state()
         stored = _storable(self.worlds.state())
         tensors |= {f"worlds.{name}": torch.from_numpy(array) for name, array in stored.items()}
-        longest = int(self.worlds.programs.size.max())
-        tensors["results"] = self.execution.results[:, :longest].cpu()
+        longest = 1 if self.model.recurrent else int(self.worlds.programs.size.max())
+        tensors["results"] = self.execution.results[:, :longest].detach().cpu()
         if self.execution.shift is not None:
             tensors["shift"] = self.execution.shift.cpu()
         if self.execution.visits is not None:
+            self.execution.forget_visits()
             tensors["visits"] = self.execution.visits.cpu()
         return tensors, numbers | {"numpy": self._numpy.bit_generator.state}
 

@@ -133,6 +133,8 @@ class Observable(Protocol):
         """An `Outcome` for each world."""
 
     def observe(self, only: Only = slice(None)) -> WorldObservation: ...
+    def tokens(self, only: Only = slice(None)) -> NDArray[np.int16]:
+        """(worlds, tokens) the programs as tokens (`language/tokens.py`), for models without a pointer."""
 
 
 class Worlds(Observable, Protocol):

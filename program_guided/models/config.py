@@ -7,7 +7,17 @@ from typing import Literal
 
 from program_guided.errors import DataError
 
-__all__ = ["VALUE", "ExecutorConfig", "ModelConfig", "PGAConfig", "PaperConfig", "PlusConfig"]
+__all__ = [
+    "VALUE",
+    "ExecutorConfig",
+    "ModelConfig",
+    "PGAConfig",
+    "PaperConfig",
+    "PlusConfig",
+    "RecurrentConfig",
+    "TransformerConfig",
+    "TreeRNNConfig",
+]
 
 VALUE = "Value"
 """The result type of a state's value, for learning from reward."""
@@ -119,3 +129,33 @@ class PGAConfig(ModelConfig):
     """Width of a word."""
     fusion: Literal["modulation", "concat"] = "modulation"
     """Way of the pointed routine into the network: it scales and shifts every channel, or stands beside them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentConfig(ModelConfig):
+    """Configuration of models without a pointer, which read the program's tokens; for worlds on a map."""
+
+    width: int = 128
+    """Width of tokens, of the state and of the memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig(RecurrentConfig):
+    """`transformer`: self-attention over the program's tokens, a rival in the paper."""
+
+    layers: int = 2
+    """Layers of self-attention."""
+    heads: int = 8
+    """Attention heads."""
+    feed_forward: int = 256
+    """Hidden width of a layer's MLP."""
+
+    def check(self) -> None:
+        super().check()
+        if self.width % self.heads:
+            raise DataError(f"width {self.width}, heads {self.heads}: the width must be a multiple of heads")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeRNNConfig(RecurrentConfig):
+    """`tree_rnn`: the program's syntax tree composed into vectors, a rival in the paper."""

@@ -80,6 +80,10 @@ class Step:
     inputs in their order."""
     shift: Tensor | None = None
     """(batch,) shift of the positions of routines, in training."""
+    tokens: Tensor | None = None
+    """(batch, tokens) the programs as tokens (`language/tokens.py`), for models without a pointer (`recurrent`)."""
+    allowed: Tensor | None = None
+    """(batch, actions) actions that are allowed now, for the same."""
 
 
 class Model(nn.Module, ABC):
@@ -87,6 +91,8 @@ class Model(nn.Module, ABC):
 
     local = False
     """True if it reads only the pointed routines and their parents, so that the others need not be given."""
+    recurrent = False
+    """True if it has no pointer, but a memory of the whole episode (`models/recurrent.py`)."""
     shift_range = 0
     """Upper bound of the shift of positions of routines in training; 0 for none."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -21,6 +22,7 @@ from program_guided.errors import DataError
 from program_guided.language.domain import ACTION, BOOLEAN
 from program_guided.language.pointer import Pointer, advance, start
 from program_guided.language.table import RoutineTable, compile_program
+from program_guided.language.tokens import token_table
 from program_guided.learning.replay import equal_only
 from program_guided.learning.results import Categorical
 from program_guided.learning.worlds import Only, Outcome, WorldObservation, pointed_rows
@@ -240,6 +242,14 @@ class PythonWorlds:
         return WorldObservation(
             arrays, words, self.routine[only], parents, self._mask[programs.operation[rows]], longest
         )
+
+    def tokens(self, only: Only = slice(None)) -> NDArray[np.int16]:
+        return self._token_table[self.program[only]]
+
+    @cached_property
+    def _token_table(self) -> NDArray[np.int16]:
+        """(programs, tokens)"""
+        return token_table([entry.program for entry in self.entries], self.task.domain, self.task.vocabulary)
 
     def best_actions(self) -> tuple[NDArray[np.bool_], NDArray[Any]]:
         best = np.zeros((self.count, self.action_count), np.bool_)

@@ -95,6 +95,9 @@ class Grid(ReaderConfig):
     visits: bool = False
     """In a world: how often the agent has been at each cell since the pointed routine began is part of what every model
     sees, a memory of what was tried; array `visits` (side, side)."""
+    train_side: int = 0
+    """`plus`: largest side of the maps of train, if it is less than `side`, else 0. No scores are learned of rows and
+    columns beyond it, so they score as the lowest of the others."""
 
     options: ClassVar[tuple[str, ...]] = ("names", "plans", "visits")
     has_parts: ClassVar[bool] = False

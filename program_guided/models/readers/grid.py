@@ -279,9 +279,7 @@ class GridReader(nn.Module):
             self.visited = nn.Embedding(len(NEIGHBOURS) * (MAX_VISITS + 1), width)
         self.pick = nn.Linear(width, heads * (self.kinds + self.items))
         self.plan = nn.Linear(width, self.plans * (2 * self.kinds + 2 * self.side))
-        with torch.no_grad():  # a row or column that no training map has gets no score by chance
-            self.plan.weight[2 * self.kinds * self.plans :] = 0
-            self.plan.bias[2 * self.kinds * self.plans :] = 0
+        self.train_side = min(config.train_side or config.side, config.side)
         self.join = nn.Linear(heads * (COUNTED + 1) + self.plans * len(NEIGHBOURS), width)
         named = config.named(sizes.vocabulary)
         self.names: Tensor | None
@@ -338,7 +336,9 @@ class GridReader(nn.Module):
         agent = grid.agent.long()
         places = agent[:, :1] * (side + 2) + agent[:, 1:] + _beside(side, device)
         tables, rows, first = [self.carried.weight, self.beside.weight], [carried], len(self.carried.weight)
-        rows.append(_bordered(grid.kinds, side).gather(1, places) + _multiples(len(NEIGHBOURS), self.kinds, device) + first)
+        rows.append(
+            _bordered(grid.kinds, side).gather(1, places) + _multiples(len(NEIGHBOURS), self.kinds, device) + first
+        )
         if self.visits:
             assert grid.visits is not None
             visits = _bordered(grid.visits.clamp(max=MAX_VISITS), side).gather(1, places)
@@ -376,6 +376,15 @@ class GridReader(nn.Module):
         of_kind, cost, of_row, of_column = scores.split([kinds, kinds, largest, largest], dim=1)
         of_kind = of_kind if named is None else of_kind + named
         cost = nn.functional.softplus(cost) + 0.05
+        if side > self.train_side:
+            of_row, of_column = self._bounded(of_row), self._bounded(of_column)
         values = spread(grid.kinds, grid.agent, of_kind, of_row[:, :side], of_column[:, :side], cost)
         better = (values[:, 1:] - values[:, :1]).clamp(-3, 3)
         return torch.cat([values[:, :1].clamp(-10, 10) / 3, better], dim=1).flatten(1)
+
+    def _bounded(self, scores: Tensor) -> Tensor:
+        """Scores of rows or columns (queries, side, plans); those that no map of train has score as the lowest of the
+        others."""
+        known = scores[:, : self.train_side]
+        unknown = known.amin(dim=1, keepdim=True).expand(-1, scores.shape[1] - self.train_side, -1)
+        return torch.cat([known, unknown], dim=1)

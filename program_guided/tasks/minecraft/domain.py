@@ -23,6 +23,7 @@ __all__ = [
     "COMPARATORS",
     "CONTROL_FLOW",
     "COUNT",
+    "DEFAULT_SIDES",
     "DOMAIN",
     "KINDS",
     "LARGEST_SIDE",
@@ -49,6 +50,8 @@ COUNT = "Count"
 
 SMALLEST_SIDE = 5
 LARGEST_SIDE = 12
+DEFAULT_SIDES = (SMALLEST_SIDE, 8)
+"""Sides of the paper's maps."""
 """The paper's worlds go to 8; larger ones measure generalisation."""
 LARGEST_COUNT = 99
 

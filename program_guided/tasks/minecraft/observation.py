@@ -107,6 +107,12 @@ class ObservedWorlds:
             specification, arrays["words"][only], self.routine[only], parents, mask, int(self.size[only].max())
         )
 
+    def tokens(self, only: Only = slice(None)) -> NDArray[np.int16]:
+        raise WorldError(
+            "this model has no pointer and reads the program's text, which observations do not hold; use "
+            "executor.run(program), or a model with a pointer (plus, paper, pga)"
+        )
+
 
 _OPERATIONS = np.array([DOMAIN.index.get(word, 0) for word in DOMAIN.vocabulary])
 """The operation that a word names; 0 for other words."""

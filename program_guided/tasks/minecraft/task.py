@@ -17,6 +17,7 @@ from program_guided.tasks.minecraft.domain import (
     ACTIONS,
     CONTROL_FLOW,
     COUNT,
+    DEFAULT_SIDES,
     DOMAIN,
     LARGEST_SIDE,
     NUMBERS,
@@ -54,7 +55,7 @@ class Minecraft(BatchWorldTask):
 
     name: ClassVar[str] = "minecraft"
     version: ClassVar[int] = DOMAIN.version
-    reader: ClassVar[Any] = Grid(kinds=THINGS, side=LARGEST_SIDE, items=OBJECTS)
+    reader: ClassVar[Any] = Grid(kinds=THINGS, side=LARGEST_SIDE, items=OBJECTS, train_side=DEFAULT_SIDES[1])
     splits: ClassVar[tuple[str, ...]] = tuple(SIZES)
     training_options: ClassVar[tuple[str, ...]] = ("held_out", "without")
     commands: ClassVar[Mapping[str, str]] = {

@@ -14,6 +14,7 @@ program and one of its worlds. World i of a batch depends on the seed and on i, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +22,10 @@ from numpy.typing import NDArray
 
 from program_guided.errors import WorldError
 from program_guided.language.table import RoutineTable
+from program_guided.language.tokens import token_table
+from program_guided.language.vocabulary import Vocabulary
 from program_guided.learning.worlds import Conditions, Hindsight, Only, WorldObservation, pointed_rows
-from program_guided.tasks.minecraft.domain import ACTIONS, DOMAIN, LARGEST_SIDE, SMALLEST_SIDE
+from program_guided.tasks.minecraft.domain import ACTIONS, DEFAULT_SIDES, DOMAIN, LARGEST_SIDE, SMALLEST_SIDE
 from program_guided.tasks.minecraft.entry import Entry
 from program_guided.tasks.minecraft.world.compiled import compiled, inlined
 from program_guided.tasks.minecraft.world.generator import READY, UNKNOWN, copy_world, generate
@@ -49,8 +52,6 @@ from program_guided.tasks.minecraft.world.state import Draft, ProgramSet, Worksp
 
 __all__ = ["DEFAULT_SIDES", "MAX_ROUTINES", "MAX_SETTING", "Batch", "check_sizes", "has_data_flow"]
 
-DEFAULT_SIDES = (SMALLEST_SIDE, 8)
-"""Sides of the paper's maps."""
 MAX_ROUTINES = 96
 """Rows of an observed routine table; enough for programs of 200 tokens and more."""
 FLOW = 3
@@ -433,6 +434,14 @@ class Batch:
         return WorldObservation(
             specification, view.words[only], worlds.routine[only], parents, view.mask[only], longest
         )
+
+    def tokens(self, only: Only = slice(None)) -> NDArray[np.int16]:
+        return self._token_table[self.program[only]]
+
+    @cached_property
+    def _token_table(self) -> NDArray[np.int16]:
+        """(programs, tokens)"""
+        return token_table([entry.program for entry in self.entries], DOMAIN, Vocabulary.of(DOMAIN))
 
     def conditions(self) -> Conditions:
         from program_guided.tasks.minecraft.replay import CountConditions
