@@ -67,12 +67,14 @@ def pointed_row(model, batch, watch=None):
 
 # In the world ----------------------------------------------------------------------------------------------------
 
-LITERAL = {each.name: False for each in fields(PaperConfig) if each.name not in ExecutorConfig.__dataclass_fields__}
+OWN = [each.name for each in fields(PaperConfig) if each.name not in ExecutorConfig.__dataclass_fields__]
+LITERAL = {name: False for name in OWN if name != "released"}
+RELEASED = [{}, {"structure": False}, {"memory": False}, {"projections": False}, {"blocks": 1}]
 VARIANTS = {"whole": {}, "no P^t": {"structure": False}, "no P^s": {"semantics": False}, "no memory": {"memory": False}}
 
 
 def test_every_addition_to_the_paper_s_equations_has_a_switch():
-    assert len(LITERAL) == 13
+    assert len(LITERAL) == 14
     assert all(getattr(PaperConfig(), name) is True for name in LITERAL)
 
 
@@ -83,6 +85,7 @@ def test_every_addition_to_the_paper_s_equations_has_a_switch():
         *(pytest.param(name, VARIANTS[each], id=f"{name}, {each}") for name in MODELS for each in VARIANTS),
         *(pytest.param("paper", {each: False}, id=f"paper, no {each}") for each in LITERAL),
         pytest.param("paper", LITERAL, id="paper, literal"),
+        *(pytest.param("paper", {"released": True, **each}, id=f"paper, released, {each}") for each in RELEASED),
         pytest.param("plus", {"names": True}, id="plus, names"),
     ],
 )
@@ -112,6 +115,31 @@ def test_computing_the_pointed_row_equals_computing_every_row(name, settings):
         batch.step(best.argmax(axis=1))
         execution.forget(batch.outcome != Outcome.RUNNING)
         results[torch.from_numpy(batch.outcome != Outcome.RUNNING)] = 0
+
+
+@torch.no_grad()
+def test_in_the_released_order_a_routine_that_was_not_executed_starts_as_its_words():
+    torch.manual_seed(0)
+    model = minecraft_model("paper", **SMALL, released=True).eval()
+    words = torch.tensor([[[1, 2, 3, 4], [5, 6, 0, 0]]])
+    step = Step(None, words, torch.zeros(1, 2, model.width), torch.tensor([[0]]), torch.full((1, 1, 1), -1))
+    block, program = model.blocks[0], model.read_program(step)
+    rows = torch.randn(1, 2, model.width)
+    rows[0, 1] = 0
+    started = block.attend_words(rows, torch.tensor([[0, 1]]), program)
+    close(started[0, 0], rows[0, 0])
+    close(started[0, 1], model.semantics(words[0, 1]))
+
+
+def test_without_projections_the_attentions_have_hardly_any_weights():
+    def of_attentions(**config):
+        model = minecraft_model("paper", **config)
+        parts = [part for name, part in model.named_parameters() if ".rows." in name or ".words." in name]
+        return sum(part.numel() for part in parts + list(model.reader.attend.parameters()))
+
+    assert of_attentions() > 250_000
+    assert of_attentions(projections=False) < 5_000
+    assert of_attentions(projections=False, count_feature=False) == 0
 
 
 @torch.no_grad()

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from program_guided.compiled import kernel
 from program_guided.models.simd import LANES, add, load, maximum, mul, store, sub
 
-__all__ = ["Projected", "RowAttention", "TableAttention", "Watch"]
+__all__ = ["DotAttention", "Projected", "RowAttention", "TableAttention", "Watch"]
 
 Watch = dict[str, Tensor]
 """Attention weights by name; a model fills the one it is given."""
@@ -31,13 +31,14 @@ Projected = tuple[Tensor, Tensor]
 
 
 class RowAttention(nn.Module):
-    """queries (batch, Q, width), keys (batch, K, width), allowed (batch, Q, K) -> (batch, Q, width)."""
+    """queries (batch, Q, width), keys (batch, K, width), allowed (batch, Q, K) -> (batch, Q, width). Without
+    `projections` there are no weights: queries, keys and values are the rows themselves."""
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, width: int, heads: int, projections: bool = True) -> None:
         super().__init__()
         self.heads = heads
-        self.query, self.key = nn.Linear(width, width), nn.Linear(width, width)
-        self.value, self.output = nn.Linear(width, width), nn.Linear(width, width)
+        layers = (nn.Linear(width, width) if projections else nn.Identity() for _ in range(4))
+        self.query, self.key, self.value, self.output = layers
 
     def forward(self, queries: Tensor, keys: Tensor, allowed: Tensor, watch: Watch | None, name: str) -> Tensor:
         batch, count, width = queries.shape
@@ -51,6 +52,23 @@ class RowAttention(nn.Module):
         return self.output(attended)
 
 
+class DotAttention(nn.Module):
+    """Attention without projections, called as `nn.MultiheadAttention` is: the heads share out the width."""
+
+    def __init__(self, width: int, heads: int, batch_first: bool = True) -> None:
+        super().__init__()
+        self.heads = heads
+
+    def forward(
+        self, query: Tensor, keys: Tensor, values: Tensor, *, key_padding_mask: Tensor, **others: bool
+    ) -> tuple[Tensor, Tensor]:
+        """(batch, Q, width), and the weights (batch, heads, Q, K)."""
+        parts = [each.unflatten(2, (self.heads, -1)).transpose(1, 2) for each in (query, keys, values)]  # type: ignore[no-untyped-call]
+        scores = parts[0] @ parts[1].transpose(2, 3) * parts[0].shape[3] ** -0.5
+        weights = scores.masked_fill(key_padding_mask[:, None, None], -torch.inf).softmax(dim=3)
+        return (weights @ parts[2]).transpose(1, 2).flatten(2), weights
+
+
 class TableAttention(nn.Module):
     """query (batch, width), table (rows, width), index (batch, items, parts) -> (batch, width).
 
@@ -60,14 +78,19 @@ class TableAttention(nn.Module):
     (rows, width) replace the table as values; the keys remain those of the table. `visible` (rows, heads) is 0 where a
     head ignores a row in the keys, else 1. With `count_feature` the log of the number of items similar to the best one
     (the sum of exp(score - best score)) is part of the output, since a mean does not depend on the number of its items.
+    Without `projections`, queries, keys and values are not projected, nor is the output but for that number.
     `projected` is the result of `project`."""
 
-    def __init__(self, width: int, heads: int, null_key: bool = False, count_feature: bool = False) -> None:
+    def __init__(
+        self, width: int, heads: int, null_key: bool = False, count_feature: bool = False, projections: bool = True
+    ) -> None:
         super().__init__()
-        self.heads, self.null_key, self.count_feature = heads, null_key, count_feature
-        self.query, self.key = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
-        self.value = nn.Linear(width, width, bias=False)
-        self.output = nn.Linear(width + heads * count_feature, width)
+        self.heads, self.null_key, self.count_feature, self.projections = heads, null_key, count_feature, projections
+        layers = (nn.Linear(width, width, bias=False) if projections else nn.Identity() for _ in range(3))
+        self.query, self.key, self.value = layers
+        self.output: nn.Module = nn.Identity()
+        if projections or count_feature:
+            self.output = nn.Linear(width * projections + heads * count_feature, width)
 
     def forward(
         self,
@@ -102,7 +125,12 @@ class TableAttention(nn.Module):
         return keys.movedim(0, 2), self.value(table if values is None else values).view(shape).transpose(0, 1)
 
     def _output(self, attended: Tensor, count: Tensor) -> Tensor:
-        joined: Tensor = self.output(torch.cat([attended, count], dim=1) if self.count_feature else attended)
+        if not self.count_feature:
+            joined: Tensor = self.output(attended)
+        elif self.projections:
+            joined = self.output(torch.cat([attended, count], dim=1))
+        else:
+            joined = attended + self.output(count)
         return joined
 
     def plain(

@@ -95,6 +95,12 @@ class PaperConfig(ExecutorConfig):
 
     ordered: bool = True
     """A learned code of an input's place is added to its result; without, inputs are a set."""
+    released: bool = False
+    """The order of the authors' published code: Z starts as P^s, and a block reads the specification, the parents and
+    the specification again; without, that of the equations: words, parents, specification."""
+    projections: bool = True
+    """Learned projections in the attentions; without, queries, keys and values are the rows themselves, as in Eq. 3
+    to 5."""
     positions: bool = True
     """Positional encoding of the routines."""
     linear_frequencies: bool = True

@@ -38,6 +38,9 @@ class Block(Protocol):
     ) -> Tensor:
         """H_1 (Eq. 3) of rows (batch, N, d) of the routines `numbers` (batch, N)."""
 
+    def read_ahead(self, rows: Tensor, reader: Any, view: Any, number: int) -> Tensor:
+        """The pointed rows before they attend to their parents; unchanged, unless the specification is read first."""
+
     def attend_parents(
         self, rows: Tensor, queries: Tensor, keys: Tensor, allowed: Tensor, watch: Watch | None, name: str
     ) -> Tensor:
@@ -51,6 +54,9 @@ class Block(Protocol):
 
 class Executor(Model):
     """Base class of `paper` and `plus`."""
+
+    reads_ahead = False
+    """Whether the pointed rows read the specification before they attend to their parents (`Block.read_ahead`)."""
 
     def __init__(
         self,
@@ -97,6 +103,7 @@ class Executor(Model):
         for number, block in enumerate(self.blocks):
             both = block.attend_words(torch.cat([rows, parent_rows], dim=1), numbers, program, watch, f"words {number}")
             own, of_parents = torch.split(both, [count, count * places], dim=1)
+            own = block.read_ahead(own, self.reader, view, number)
             of_parents = of_parents.view(batch, count, places, self.width) + self._codes(places)
             keys = torch.cat([own[:, :, None], of_parents], dim=2)
             given = (own.flatten(0, 1)[:, None], keys.flatten(0, 1), allowed.flatten(0, 1)[:, None])
@@ -109,10 +116,11 @@ class Executor(Model):
         """All of Z after a step, (batch, routines, d): every row computed, as in Eq. 3 to 5, with the mask P^t."""
         program, pointed, routines = self.read_program(step), step.pointed, step.words.shape[1]
         every = torch.arange(routines, device=pointed.device).expand(len(pointed), -1)
-        masks = structure(pointed, self._parents(step) if self.guided else step.parents[..., :0], routines)
-        if not self.guided:
+        separate = self.guided or self.reads_ahead
+        masks = structure(pointed, self._parents(step) if separate else step.parents[..., :0], routines)
+        if not separate:
             masks = masks | (step.words != 0).any(dim=2)[:, None, None]
-        if self.places is None:  # a set: no place of a parent has a code of its own
+        if self.places is None and not self.reads_ahead:  # a set: no place of a parent has a code of its own
             masks = masks.any(dim=1, keepdim=True)
         active = torch.nn.functional.one_hot(pointed + 1, routines + 1)[..., 1:].sum(dim=1).bool()[..., None]
         parent_results, exists = self._parent_results(step)
@@ -120,8 +128,9 @@ class Executor(Model):
         view = self.reader.prepare(step.specification, parent_results, exists, self._words(step.words))
         codes = torch.cat([self._codes(masks.shape[1] - 1).new_zeros(1, self.width), self._codes(masks.shape[1] - 1)])
         for number, block in enumerate(self.blocks):
-            own = block.attend_words(results, every, program)
-            keys = (own[:, None] + codes[:, None]).flatten(1, 2)
+            known = block.attend_words(results, every, program)
+            own = block.read_ahead(known, self.reader, view, number)
+            keys = torch.cat([own[:, None], known[:, None] + codes[1:, None]], dim=1).flatten(1, 2)
             rows = block.attend_parents(own, own, keys, masks.movedim(1, 2).flatten(2), None, "")
             rows = self.compare_inputs(rows, parent_results, exists) if self.guided else rows
             rows = block.read_specification(rows, self.reader, view, number)

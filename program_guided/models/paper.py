@@ -6,7 +6,7 @@ lists every addition, its reason and what it is worth; `PaperConfig` has a switc
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, final
 
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from program_guided.models.attention import RowAttention, TableAttention, Watch
 from program_guided.models.config import PaperConfig
 from program_guided.models.executor import Executor
-from program_guided.models.model import Sizes, Step
+from program_guided.models.model import Sizes, Step, take
 from program_guided.models.readers.config import CrossAttention, ReaderConfig
 from program_guided.models.semantics import Semantics, mlp, sinusoids
 
@@ -46,10 +46,10 @@ class Paper(Executor):
 
     def __init__(self, config: PaperConfig, sizes: Sizes, reader: ReaderConfig) -> None:
         word_width, width = config.word_width_of(sizes.words), config.width_of(sizes.words)
-        parts = ("null_key", "position_free_heads", "count_feature", "inventory_items", "normalised_encoders")
+        parts = [each.name for each in fields(CrossAttention) if isinstance(each.default, bool)]
         attention = CrossAttention(
             heads=config.heads,
-            blocks=config.blocks,
+            blocks=config.blocks * (1 + config.released),
             hidden=config.hidden,
             **{name: getattr(config, name) for name in parts},
         )
@@ -64,14 +64,14 @@ class Paper(Executor):
             memory=config.memory,
             ordered=config.ordered,
         )
-        self.config = config
+        self.config, self.reads_ahead = config, config.released
         self.blocks = nn.ModuleList(PaperBlock(width, config) for _ in range(config.blocks))
         self.shift_range = MAX_SHIFT if config.shifted else 0
         self.positions: Tensor
         # 2 * width is the encoding's period.
         encoding = sinusoids(2 * width, width, config.linear_frequencies) * 2**0.5
         self.register_buffer("positions", encoding, persistent=False)
-        if config.tied_query_key:
+        if config.tied_query_key and config.projections and not config.released:
             self._tie_queries_to_keys()
 
     @torch.no_grad()
@@ -84,10 +84,13 @@ class Paper(Executor):
     def settings(self) -> dict[str, Any]:
         return asdict(self.config)
 
-    def read_program(self, step: Step) -> Routines:
+    def read_program(self, step: Step) -> Routines | Tensor:
+        """The routines as sums of table rows; in the order of the `released` code, P^s (batch, routines, d)."""
         words = step.words
         positions = torch.arange(words.shape[1], device=words.device).expand(words.shape[:2])
         positions = (positions if step.shift is None else positions + step.shift[:, None]) % len(self.positions)
+        if self.config.released:
+            return self.semantics(words)
         values, index = self.semantics.table(), self.semantics.index(words)
         keys = values
         if self.config.positions:
@@ -105,14 +108,19 @@ class PaperBlock(nn.Module):
     def __init__(self, width: int, config: PaperConfig) -> None:
         super().__init__()
         self.config = config
-        self.words, self.rows = TableAttention(width, config.heads), RowAttention(width, config.heads)
+        self.rows = RowAttention(width, config.heads, config.projections)
+        if not config.released:
+            self.words = TableAttention(width, config.heads, projections=config.projections)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
         if config.feed_forward:
             self.mlp = mlp(width, config.hidden, width)
 
     def attend_words(
-        self, rows: Tensor, numbers: Tensor, program: Routines, watch: Watch | None = None, name: str = ""
+        self, rows: Tensor, numbers: Tensor, program: Routines | Tensor, watch: Watch | None = None, name: str = ""
     ) -> Tensor:
+        if isinstance(program, Tensor):
+            empty = (rows == 0).all(dim=2, keepdim=True)
+            return torch.where(empty, take(program, numbers), rows)
         queries = rows
         if self.config.positions:
             queries = rows + program.encoding[program.positions.gather(1, numbers.clamp(min=0))]
@@ -120,6 +128,11 @@ class PaperBlock(nn.Module):
         given = (program.keys, index, None, program.values)
         attended = self.words(queries.flatten(0, 1), *given, watch, name).view_as(rows)
         return self._after(rows, attended, 0)
+
+    def read_ahead(self, rows: Tensor, reader: Any, view: Any, number: int) -> Tensor:
+        if not self.config.released:
+            return rows
+        return self._after(rows, reader(rows, view, 2 * number), 0)
 
     def attend_parents(
         self, rows: Tensor, queries: Tensor, keys: Tensor, allowed: Tensor, watch: Watch | None, name: str
@@ -129,7 +142,7 @@ class PaperBlock(nn.Module):
     def read_specification(
         self, rows: Tensor, reader: Any, view: Any, number: int, watch: Watch | None = None
     ) -> Tensor:
-        found = reader(rows, view, number, watch)
+        found = reader(rows, view, 2 * number + 1 if self.config.released else number, watch)
         rows = rows + found if self.config.residual else found
         return rows + self.mlp(self.norms[2](rows)) if self.config.feed_forward else rows
 

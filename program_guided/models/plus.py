@@ -98,6 +98,9 @@ class PlusBlock(nn.Module):
         words = program.semantics(take(program.words, numbers))
         return self.norms[0](self.words(torch.cat([words, rows], dim=2)))
 
+    def read_ahead(self, rows: Tensor, reader: Any, view: Any, number: int) -> Tensor:
+        return rows
+
     def attend_parents(
         self, rows: Tensor, queries: Tensor, keys: Tensor, allowed: Tensor, watch: Watch | None, name: str
     ) -> Tensor:

@@ -46,6 +46,8 @@ class CrossAttention:
     """The inventory as items to attend to; without, it is added to every cell."""
     normalised_encoders: bool = True
     """LayerNorm after the encoders of cells and of the inventory."""
+    projections: bool = True
+    """Learned projections of queries, keys and values."""
 
 
 class ReaderConfig(ABC):

@@ -167,7 +167,7 @@ class GridAttention(nn.Module):
         self.cells = Cells(width, attention.hidden, config, offsets=True, normalised=normalised)
         inputs = self.items + (MAX_CARRIED + 1) * attention.inventory_items
         self.carried = _encoder(inputs, attention.hidden // 2, width, normalised)
-        given = (width, attention.heads, attention.null_key, attention.count_feature)
+        given = (width, attention.heads, attention.null_key, attention.count_feature, attention.projections)
         self.attend = nn.ModuleList(TableAttention(*given) for _ in range(attention.blocks))
 
     def encode(self, arrays: Mapping[str, Tensor]) -> Maps:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, final
 
 import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
 from program_guided.errors import DataError
-from program_guided.models.attention import Watch
+from program_guided.models.attention import DotAttention, Watch
 from program_guided.models.model import Sizes
 from program_guided.models.readers.config import MAX_PARTS, CrossAttention, Objects
 from program_guided.models.semantics import mlp, sinusoids
@@ -219,8 +219,8 @@ class ObjectAttention(nn.Module):
         self.ranges = Ranges(config)
         self.objects = ObjectEncoder(config, width, attention.hidden, nn.Linear(config.features, width))
         self.null_key = attention.null_key
-        heads = (nn.MultiheadAttention(width, attention.heads, batch_first=True) for _ in range(attention.blocks))
-        self.attend = nn.ModuleList(heads)
+        attend: Any = nn.MultiheadAttention if attention.projections else DotAttention
+        self.attend = nn.ModuleList(attend(width, attention.heads, batch_first=True) for _ in range(attention.blocks))
         self.row, self.object, self.none = nn.Linear(width, width), nn.Linear(width, width), nn.Linear(width, 1)
         self.code: Tensor
         self.register_buffer("code", sinusoids(MAX_PARTS, width), persistent=False)
