@@ -22,6 +22,7 @@ from program_guided.experiments.runs import RESULT, STARTS, TRAINING, Commits, c
 from program_guided.experiments.tables import draw, table
 from program_guided.experiments.worker import BUSY, FAILED, Job, work
 from program_guided.files import held
+from tools import results as figures_of_documents
 
 ROOT = Path(__file__).parents[1]
 TASK = """
@@ -430,6 +431,19 @@ def test_a_figure_is_drawn(tmp_path):
     assert draw(ONE, [line(seed=seed) for seed in range(2)], path)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert not draw(TWO, [line()], path), "it has no figure"
+
+
+def test_documents_show_experiments_that_have_lines_and_no_others(monkeypatch, tmp_path):
+    monkeypatch.setattr(figures_of_documents, "ROOT", tmp_path)
+    assert figures_of_documents.experiments() == ""
+    monkeypatch.setitem(experiments.EXPERIMENTS, "one", ONE)
+    add_line(tmp_path / "results" / "one.jsonl", line(), ["plus"])
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "one.png").touch()
+    shown = figures_of_documents.experiments()
+    assert shown.startswith("### Questions answered, %\n\nIs it learned? `proto experiment run one`")
+    assert "| plus | 1.30M | 80.0 | 64.5 | 1 | 12 |" in shown
+    assert shown.endswith("![Questions answered, %](one.png)")
 
 
 # The command

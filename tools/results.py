@@ -15,6 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from program_guided.experiments import EXPERIMENTS, Experiment
+from program_guided.experiments import tables as experiment_tables
+from program_guided.experiments.lines import read_lines
 from program_guided.tasks.minecraft.commands.evaluate import PAPER, PAPER_UNSEEN
 from program_guided.tasks.visual.commands.evaluate import PAPER as PAPER_VISUAL
 
@@ -330,6 +333,24 @@ def easy() -> str:
         ({first["completion"]:.0f} % after {first["steps"]:,} steps; acting at random {figures["random"]:.0f} %; one
         seed, actions sampled; [raw figures](../results/easy.json))."""
     )
+
+
+@block
+def experiments() -> str:
+    """Tables and figures of all experiments that have been run."""
+    lines = {name: read_lines(ROOT / "results" / f"{name}.jsonl") for name in EXPERIMENTS}
+    return "\n\n".join(section(EXPERIMENTS[name], found) for name, found in lines.items() if found)
+
+
+def section(experiment: Experiment, lines: Sequence[Mapping[str, Any]]) -> str:
+    """An experiment with its table, and its figure if it was drawn."""
+    name = experiment.name
+    raw = f"`proto experiment run {name}`, [raw figures](../results/{name}.jsonl)."
+    parts = [f"### {experiment.title}", prose(f"{experiment.about} {raw}")]
+    parts.append(experiment_tables.table(experiment, lines).markdown())
+    if (ROOT / "docs" / f"{name}.png").is_file():
+        parts.append(f"![{experiment.title}]({name}.png)")
+    return "\n\n".join(parts)
 
 
 @block

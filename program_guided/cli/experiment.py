@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import tyro
 
@@ -27,8 +27,7 @@ __all__ = ["DESCRIPTION", "main"]
 
 DESCRIPTION = """Train and measure all rows of a table, and draw it beside the paper's figures.
 
-What is done is not done again; interrupted, the same command goes on. Experiments of one task have options of their
-own: proto experiment pictures --help"""
+What is done is not done again; interrupted, the same command goes on. Experiments with options of their own:"""
 MAX_SEEDS = 100
 Action = Literal["list", "show", "run", "draw"]
 
@@ -91,16 +90,28 @@ class Options:
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     if arguments and arguments[0] in OF_TASKS:
-        module, _, name = OF_TASKS[arguments[0]].partition(":")
-        return int(read(getattr(importlib.import_module(module), name), "proto experiment", arguments).run())
+        return int(read(_of_task(arguments[0]), "proto experiment", arguments).run())
     if not arguments:
         raise UsageError("say what to do, as in: proto experiment list")
     if asks_for_help(arguments) and arguments[0] not in ACTIONS:
         arguments = ["--help"]
-    options = parse("proto experiment", DESCRIPTION, arguments, {"options": Options}).options
+    description = "\n\n".join([DESCRIPTION, *map(_own_options, OF_TASKS)]) if asks_for_help(arguments) else DESCRIPTION
+    options = parse("proto experiment", description, arguments, {"options": Options}).options
     if options.action != "list" and not options.names:
         raise UsageError(f"name an experiment, as in: proto experiment {options.action} {next(iter(EXPERIMENTS))}")
     return ACTIONS[options.action](options)
+
+
+def _of_task(name: str) -> Any:
+    """The class of an experiment of one task."""
+    module, _, attribute = OF_TASKS[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _own_options(name: str) -> str:
+    """An experiment of one task, and the names of its options."""
+    options = [f"--{each.name.replace('_', '-')}" for each in fields(_of_task(name)) if each.name != "what"]
+    return f"proto experiment {name} [{' '.join(options)}]"
 
 
 def list_all(options: Options) -> int:
