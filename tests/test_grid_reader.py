@@ -24,9 +24,9 @@ def maps(cells=MAP, agent=(1, 0), inventory=(2, 0)):
     return Maps.read({name: torch.tensor([each], dtype=kinds[name]) for name, each in given.items()})
 
 
-def reader(names=False):
+def reader(names=False, **parts):
     torch.manual_seed(0)
-    return GridReader(Grid(KINDS, SIDE, ITEMS, names=names, plans=2), SIZES, WIDTH, HEADS, 16)
+    return GridReader(Grid(KINDS, SIDE, ITEMS, names=names, plans=2, **parts), SIZES, WIDTH, HEADS, 16)
 
 
 def attention(**changes):
@@ -137,6 +137,16 @@ def test_costs_are_positive(monkeypatch):
         network.plan.bias.fill_(-50.0)
         network.find_path(torch.zeros(1, WIDTH), maps())
     assert given[0].min() > 0.04
+
+
+@pytest.mark.parametrize("part", ["propagation", "counting", "context"])
+def test_parts_can_be_left_out(part):
+    network, less = reader(), reader(**{part: False})
+    count = lambda model: sum(each.numel() for each in model.parameters())  # noqa: E731
+    assert count(less) < count(network)
+    query, none = torch.randn(1, 1, WIDTH), torch.zeros(1, 1, 0, WIDTH)
+    view = less.prepare(maps(), none, torch.zeros(1, 1, 0, dtype=torch.bool), torch.zeros(1, 1, 2, dtype=torch.long))
+    assert less(query, view, 0).shape == query.shape
 
 
 @torch.no_grad()

@@ -14,6 +14,7 @@ from program_guided.learning.execution import WorldExecution, infer
 from program_guided.learning.executor_agent import ExecutorAgent
 from program_guided.learning.settings import A2CSettings, ImitationSettings, PPOSettings
 from program_guided.models import readers
+from program_guided.models.readers.grid import _bounded
 from program_guided.models.recurrent import Recurrent
 from program_guided.registry import build_model, model_config
 from program_guided.tasks.minecraft.agents import placed
@@ -210,8 +211,7 @@ def test_the_repetition_penalty_knows_a_state_again_whatever_was_visited():
 
 
 def test_rows_beyond_the_maps_of_train_are_never_the_best():
-    model = build("plus").eval()
     scores = torch.randn(5, 12, 6)
-    bounded = model.reader._bounded(scores)
+    bounded = _bounded(scores, 8)
     torch.testing.assert_close(bounded[:, :8], scores[:, :8])
     torch.testing.assert_close(bounded[:, 8:], scores[:, :8].amin(dim=1, keepdim=True).expand(-1, 4, -1))

@@ -93,6 +93,13 @@ def test_the_goal_scales_and_shifts_every_channel():
     assert (shifted[:, 128:] - plain[:, 128:]).mean() > 5
 
 
+def test_it_can_be_given_the_value_propagation_of_plus():
+    model = pga(propagation=True)
+    infer(model, observed(model))[0][:, :4].clamp(min=-9).sum().backward()
+    assert model.policy.plan.weight.grad.abs().sum() > 0
+    assert not hasattr(pga().policy, "plan")
+
+
 def test_it_has_about_as_many_parameters_as_the_paper_says():
     assert 1.0e6 < pga().parameter_count() < 1.4e6
 

@@ -27,6 +27,7 @@ class MapReader(nn.Module):
         super().__init__()
         if not isinstance(config, Grid):
             raise DataError(f"model {model}: it reads maps (readers.Grid), not {type(config).__name__}")
+        self.config = config
         self.kinds, self.items, self.visits = config.kind_count, config.item_count, config.visits
 
     def encode(self, arrays: dict[str, Tensor]) -> Maps:

@@ -25,7 +25,9 @@ from program_guided.models.attention import Watch
 from program_guided.models.config import VALUE, PGAConfig
 from program_guided.models.maps import MapReader, StateEncoder
 from program_guided.models.model import Model, Sizes, Step, take
+from program_guided.models.propagation import NEIGHBOURS
 from program_guided.models.readers.config import ReaderConfig
+from program_guided.models.readers.grid import find_paths, score_count
 from program_guided.models.semantics import Semantics, mlp
 
 __all__ = ["PGA"]
@@ -74,10 +76,17 @@ class _Tower(nn.Module):
         self.goal = mlp(sizes.words * config.word_width, GOAL, GOAL)
         self.modulated = config.fusion == "modulation"
         self.state = StateEncoder(reader, GOAL if self.modulated else None)
-        self.join = nn.Linear(StateEncoder.width + GOAL * (not self.modulated), config.hidden)
+        width = StateEncoder.width + GOAL * (not self.modulated)
+        self.grid = reader.config if config.propagation else None
+        if self.grid is not None:
+            self.plan = nn.Linear(width + GOAL, score_count(self.grid) * self.grid.plans)
+        paths = 0 if self.grid is None else len(NEIGHBOURS) * self.grid.plans
+        self.join = nn.Linear(width + paths, config.hidden)
 
     def forward(self, maps: Any, words: Tensor) -> Tensor:
         goal = self.goal(self.words(words))
-        if self.modulated:
-            return relu(self.join(self.state(maps, goal)))
-        return relu(self.join(torch.cat([self.state(maps), goal], dim=1)))
+        seen = self.state(maps, goal) if self.modulated else torch.cat([self.state(maps), goal], dim=1)
+        if self.grid is not None:
+            scores = self.plan(torch.cat([seen, goal], dim=1)).view(len(seen), -1, self.grid.plans)
+            seen = torch.cat([seen, find_paths(scores, maps, self.grid)], dim=1)
+        return relu(self.join(seen))

@@ -101,7 +101,14 @@ class Grid(ReaderConfig):
     """`plus`: largest side of the maps of train, if it is less than `side`, else 0. No scores are learned of rows and
     columns beyond it, so they score as the lowest of the others."""
 
-    options: ClassVar[tuple[str, ...]] = ("names", "plans", "visits")
+    propagation: bool = True
+    """`plus`: value propagation over the map (`plans` heads); without, paths must be found by attention."""
+    counting: bool = True
+    """`plus`: heads that count kinds of cells and items; without, attention, which averages."""
+    context: bool = True
+    """`plus`: the inventory and the cells beside the agent are added to every reading."""
+
+    options: ClassVar[tuple[str, ...]] = ("names", "plans", "visits", "propagation", "counting", "context")
     has_parts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

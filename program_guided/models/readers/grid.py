@@ -23,7 +23,7 @@ from program_guided.models.propagation import NEIGHBOURS, spread
 from program_guided.models.readers.config import CrossAttention, Grid
 from program_guided.models.semantics import mlp, sinusoids
 
-__all__ = ["GridAttention", "GridReader", "Maps"]
+__all__ = ["MAX_VISITS", "GridAttention", "GridReader", "Maps", "find_paths", "score_count"]
 
 COUNTED = 6
 """Number of thresholds by which a count is encoded."""
@@ -251,7 +251,7 @@ class GridView:
     table: Tensor
     projected: Projected
     index: Tensor
-    context: Tensor
+    context: Tensor | None
     amounts: Tensor
     named: Tensor | None
     """(queries, kinds + items) 1 for kinds and items that the routine's words name"""
@@ -273,14 +273,18 @@ class GridReader(nn.Module):
         self.kinds, self.items = config.kind_count, config.item_count
         self.cells = Cells(width, hidden // 4, config, offsets=False, normalised=False)
         self.attend = TableAttention(width, heads, null_key=True)
-        self.carried = nn.Embedding(self.items * (MAX_CARRIED + 1), width)
-        self.beside = nn.Embedding(len(NEIGHBOURS) * self.kinds, width)
-        if self.visits:
+        self.config = config
+        if config.context:
+            self.carried = nn.Embedding(self.items * (MAX_CARRIED + 1), width)
+            self.beside = nn.Embedding(len(NEIGHBOURS) * self.kinds, width)
+        if config.context and self.visits:
             self.visited = nn.Embedding(len(NEIGHBOURS) * (MAX_VISITS + 1), width)
-        self.pick = nn.Linear(width, heads * (self.kinds + self.items))
-        self.plan = nn.Linear(width, self.plans * (2 * self.kinds + 2 * self.side))
-        self.train_side = min(config.train_side or config.side, config.side)
-        self.join = nn.Linear(heads * (COUNTED + 1) + self.plans * len(NEIGHBOURS), width)
+        if config.counting:
+            self.pick = nn.Linear(width, heads * (self.kinds + self.items))
+        if config.propagation:
+            self.plan = nn.Linear(width, score_count(config) * self.plans)
+        features = heads * (COUNTED + 1) * config.counting + self.plans * len(NEIGHBOURS) * config.propagation
+        self.join = nn.Linear(features, width) if features else None
         named = config.named(sizes.vocabulary)
         self.names: Tensor | None
         self.register_buffer("names", None if named is None else torch.from_numpy(named), persistent=False)
@@ -301,9 +305,10 @@ class GridReader(nn.Module):
         words: Integer[Tensor, "batch rows words"],
     ) -> GridView:
         rows = words.shape[1]
-        context, amounts = self._context(grid), self._amounts(grid)
+        context, amounts = self._context(grid) if self.config.context else None, self._amounts(grid)
         if rows > 1:
-            context, amounts = context.repeat_interleave(rows, dim=0), amounts.repeat_interleave(rows, dim=0)
+            context = None if context is None else context.repeat_interleave(rows, dim=0)
+            amounts = amounts.repeat_interleave(rows, dim=0)
         grid, table = grid.repeated(rows), self.cells.table(grid.side)
         named = None
         if self.names is not None:
@@ -318,8 +323,11 @@ class GridReader(nn.Module):
         to_pick = to_reach = None
         if view.named is not None:
             to_pick, to_reach = self._named_scores(queries, view.named)
-        counts, paths = self.count(queries, view.amounts, to_pick), self.find_path(queries, view.grid, to_reach)
-        return (attended + self.join(torch.cat([counts, paths], dim=1)) + view.context).view_as(query)
+        features = [self.count(queries, view.amounts, to_pick)] if self.config.counting else []
+        if self.config.propagation:
+            features.append(self.find_path(queries, view.grid, to_reach))
+        attended = attended if self.join is None else attended + self.join(torch.cat(features, dim=1))
+        return (attended if view.context is None else attended + view.context).view_as(query)
 
     def point(
         self, rows: Float[Tensor, "batch rows width"], specification: Maps
@@ -370,21 +378,33 @@ class GridReader(nn.Module):
         return torch.cat([counts / COUNTED, ((counts - steps) * 2).tanh()], dim=2).flatten(1)
 
     def find_path(self, query: Tensor, grid: Maps, named: Tensor | None = None) -> Tensor:
-        """Values of the propagation: at the agent's cell, and the advantage of each neighbour over it."""
-        kinds, largest, side = self.kinds, self.side, grid.side
-        scores = self.plan(query).view(len(query), -1, self.plans)
-        of_kind, cost, of_row, of_column = scores.split([kinds, kinds, largest, largest], dim=1)
-        of_kind = of_kind if named is None else of_kind + named
-        cost = nn.functional.softplus(cost) + 0.05
-        if side > self.train_side:
-            of_row, of_column = self._bounded(of_row), self._bounded(of_column)
-        values = spread(grid.kinds, grid.agent, of_kind, of_row[:, :side], of_column[:, :side], cost)
-        better = (values[:, 1:] - values[:, :1]).clamp(-3, 3)
-        return torch.cat([values[:, :1].clamp(-10, 10) / 3, better], dim=1).flatten(1)
+        """Values of the propagation (see `find_paths`)."""
+        return find_paths(self.plan(query).view(len(query), -1, self.plans), grid, self.config, named)
 
-    def _bounded(self, scores: Tensor) -> Tensor:
-        """Scores of rows or columns (queries, side, plans); those that no map of train has score as the lowest of the
-        others."""
-        known = scores[:, : self.train_side]
-        unknown = known.amin(dim=1, keepdim=True).expand(-1, scores.shape[1] - self.train_side, -1)
-        return torch.cat([known, unknown], dim=1)
+
+def score_count(config: Grid) -> int:
+    """Scores that `find_paths` takes of each head: goals and costs of kinds, goals of rows and of columns."""
+    return 2 * config.kind_count + 2 * config.side
+
+
+def find_paths(scores: Tensor, grid: Maps, config: Grid, named: Tensor | None = None) -> Tensor:
+    """(queries, 5 * heads) values of the propagation: at the agent's cell, and the advantage of each neighbour over it.
+
+    scores (queries, `score_count`, heads); `named` (queries, kinds, heads) is added to the goals of kinds."""
+    sizes, side = [config.kind_count, config.kind_count, config.side, config.side], grid.side
+    of_kind, cost, of_row, of_column = torch.split(scores, sizes, dim=1)
+    of_kind = of_kind if named is None else of_kind + named
+    cost = nn.functional.softplus(cost) + 0.05
+    if 0 < config.train_side < side:
+        of_row, of_column = _bounded(of_row, config.train_side), _bounded(of_column, config.train_side)
+    values = spread(grid.kinds, grid.agent, of_kind, of_row[:, :side], of_column[:, :side], cost)
+    better = (values[:, 1:] - values[:, :1]).clamp(-3, 3)
+    return torch.cat([values[:, :1].clamp(-10, 10) / 3, better], dim=1).flatten(1)
+
+
+def _bounded(scores: Tensor, train_side: int) -> Tensor:
+    """Scores of rows or columns (queries, side, heads); those that no map of train has score as the lowest of the
+    others."""
+    known = scores[:, :train_side]
+    unknown = known.amin(dim=1, keepdim=True).expand(-1, scores.shape[1] - train_side, -1)
+    return torch.cat([known, unknown], dim=1)
