@@ -201,10 +201,11 @@ def _draw_lengths(experiment: Experiment, lines: Sequence[Line], figure: Any) ->
         _plot_by_length(line, right)
     left.set(xlabel="tokens", ylabel="% of programs")
     right.set(xlabel="tokens, up to", ylabel="programs finished, %", ylim=(0, 101))
-    for axes in (left, right):
+    left.set_xlim(right=1.6 * left.get_xlim()[1])  # room for the legend
+    for axes, corner in ((left, "upper right"), (right, "lower left")):
         axes.spines[["top", "right"]].set_visible(False)
         if axes.get_legend_handles_labels()[0]:
-            axes.legend(frameon=False)
+            axes.legend(loc=corner, frameon=False, fontsize="small")
 
 
 def _plot_by_length(line: Line, axes: Any) -> None:
@@ -218,7 +219,8 @@ def _plot_by_length(line: Line, axes: Any) -> None:
                 so_far[1] += one["programs"]
     bounds = [bound for bound in sorted(finished) if bound < LONGEST]
     if bounds:
-        axes.plot(bounds, [finished[bound][0] / finished[bound][1] for bound in bounds], marker=".", label=line["row"])
+        shares = [finished[bound][0] / finished[bound][1] for bound in bounds]
+        axes.plot(bounds, shares, marker=".", label=line["row"].replace("`", ""))
 
 
 LONGEST = 10**6
