@@ -14,12 +14,11 @@ Encodings of programs are kept while the weights stay the same, so acting costs 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import relu
-from torch.nn.utils.rnn import pad_sequence
+from torch.nn.functional import pad, relu
 
 from program_guided.language.tokens import SYMBOLS
 from program_guided.models.attention import Watch
@@ -48,7 +47,9 @@ class Recurrent(Model):
         self.state = StateEncoder(maps)
         self.join = nn.Linear(StateEncoder.width + actions, width)
         self.attention = ProgramAttention(width, memory, heads)
-        self._encoded: dict[bytes, Tensor] = {}
+        self._encoded: list[Encoded] = []
+        self._place: dict[bytes, tuple[int, int]] = {}
+        """Of the tokens of a program, the number of its batch in `_encoded`, and its row there."""
         self._weights: tuple[bool, int] = (False, -1)
 
     @abstractmethod
@@ -93,30 +94,55 @@ class Recurrent(Model):
         rows = [row.tobytes() for row in step.tokens.cpu().numpy()]
         different = {row: number for number, row in reversed(list(enumerate(rows)))}
         self._forget_if_learned()
-        missing = [number for row, number in different.items() if row not in self._encoded]
+        missing = {row: number for row, number in different.items() if row not in self._place}
         if missing:
-            self._encode(step.tokens[missing], [rows[number] for number in missing])
-        number_of = {row: number for number, row in enumerate(different)}
-        of = torch.tensor([number_of[row] for row in rows], device=step.tokens.device)
-        parts = pad_sequence([self._encoded[row] for row in different], batch_first=True).transpose(1, 2).contiguous()
-        sizes = torch.tensor([len(self._encoded[row]) for row in different], device=of.device)
-        exists = torch.arange(parts.shape[2], device=of.device) < sizes[:, None]
-        return parts, exists, of
+            self._encode(step.tokens[list(missing.values())], list(missing))
+        places = sorted((*self._place[row], row) for row in different)
+        number_of = {row: number for number, (_, _, row) in enumerate(places)}
+        batches = [[row for at, row, _ in places if at == batch] for batch in range(len(self._encoded))]
+        parts, exists = _together([self._encoded[batch].rows(chosen) for batch, chosen in enumerate(batches) if chosen])
+        return parts, exists, torch.tensor([number_of[row] for row in rows], device=parts.device)
 
     def _encode(self, tokens: Tensor, names: list[bytes]) -> None:
         longest = int((tokens != 0).any(dim=0).nonzero().max()) + 1
-        parts, exists = self.encode_programs(tokens[:, :longest].long())
-        encoded = self.attention.project(parts)
-        self._encoded |= {name: one[there] for name, one, there in zip(names, encoded, exists, strict=True)}
+        vectors, exists = self.encode_programs(tokens[:, :longest].long())
+        self._place |= {name: (len(self._encoded), row) for row, name in enumerate(names)}
+        self._encoded.append(Encoded(self.attention.project(vectors).transpose(1, 2), exists))
 
     def _forget_if_learned(self) -> None:
         """Encodings are those of the present weights, with gradients if these are wanted."""
         weights = (torch.is_grad_enabled(), sum(each._version for each in self.parameters()))
         if weights != self._weights:
-            self._encoded, self._weights = {}, weights
+            self._encoded, self._place, self._weights = [], {}, weights
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_encoded": {}}
+        return {**self.__dict__, "_encoded": [], "_place": {}}
+
+
+class Encoded(NamedTuple):
+    """Programs that were encoded together."""
+
+    parts: Tensor
+    """(programs, heads, parts, 2 * width / heads) keys and values"""
+    exists: Tensor
+    """(programs, parts)"""
+
+    def rows(self, chosen: list[int]) -> Encoded:
+        """These programs only."""
+        if chosen == list(range(len(self.parts))):
+            return self
+        numbers = torch.tensor(chosen, device=self.parts.device)
+        return Encoded(self.parts.index_select(0, numbers), self.exists[numbers])
+
+
+def _together(batches: list[Encoded]) -> Encoded:
+    """One batch, with as many parts as the longest program has."""
+    longest = max(each.exists.shape[1] for each in batches)
+    padded = [
+        Encoded(pad(parts, (0, 0, 0, longest - exists.shape[1])), pad(exists, (0, longest - exists.shape[1])))
+        for parts, exists in batches
+    ]
+    return Encoded(torch.cat([each.parts for each in padded]), torch.cat([each.exists for each in padded]))
 
 
 class ProgramAttention(nn.Module):
