@@ -94,7 +94,7 @@ def test_the_goal_scales_and_shifts_every_channel():
 
 
 def test_it_can_be_given_the_value_propagation_of_plus():
-    model = pga(propagation=True)
+    model = pga(with_propagation=True)
     infer(model, observed(model))[0][:, :4].clamp(min=-9).sum().backward()
     assert model.policy.plan.weight.grad.abs().sum() > 0
     assert not hasattr(pga().policy, "plan")

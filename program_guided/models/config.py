@@ -135,7 +135,7 @@ class PGAConfig(ModelConfig):
     """Width of a word."""
     fusion: Literal["modulation", "concat"] = "modulation"
     """Way of the pointed routine into the network: it scales and shifts every channel, or stands beside them."""
-    propagation: bool = False
+    with_propagation: bool = False
     """Give it the value propagation of `plus`, which finds paths over the map; not part of PGA."""
 
 

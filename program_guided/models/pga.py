@@ -77,7 +77,7 @@ class _Tower(nn.Module):
         self.modulated = config.fusion == "modulation"
         self.state = StateEncoder(reader, GOAL if self.modulated else None)
         width = StateEncoder.width + GOAL * (not self.modulated)
-        self.grid = reader.config if config.propagation else None
+        self.grid = reader.config if config.with_propagation else None
         if self.grid is not None:
             self.plan = nn.Linear(width + GOAL, score_count(self.grid) * self.grid.plans)
         paths = 0 if self.grid is None else len(NEIGHBOURS) * self.grid.plans
