@@ -8,6 +8,7 @@
   with all that follows from them (`replay.py`); behaviours from their advantage.
 - Hindsight: steps that ended a routine which was not asked for are a success of that routine (`Worlds.hindsight`).
 - The value function is given the number of routines left, which says most of what the rest of a program is worth.
+- Failed episodes are tried again in the same world, once all programs are admitted: what is rare and hard is met often.
 - Actions are sampled at a falling temperature, so that the greedy executor's own failures are met while there is time.
 
     learner = PPO(model, worlds, PPOSettings(), seed=0)
@@ -193,6 +194,8 @@ class PPO(RewardLearner[PPOSettings]):
         """Set the programs of the coming episodes; hopeless ones are truncated soon (and bootstrapped)."""
         self._offered = programs
         self.worlds.time_limit = min(self._longest_time, self.settings.steps_per_routine * (self.limit + 1))
+        complete = self.limit >= self.worlds.programs.size.max()
+        self.worlds.retry_share = self.settings.retry_share if complete else 0.0
         self.worlds.offer(programs)
 
     def figures(self) -> dict[str, float]:

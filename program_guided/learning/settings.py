@@ -249,6 +249,8 @@ class PPOSettings(RewardSettings):
     """Programs of one more routine are admitted when this share of the recent episodes was finished; 0: all at once."""
     curriculum_focus: float = 0.5
     """Share of the episodes whose programs are drawn by how often such routines have failed lately."""
+    retry_share: float = 0.75
+    """Share of the failed episodes that are tried again, in the same world, once all programs are admitted."""
     steps_per_routine: int = 10
     """Steps for each admitted routine, plus one, after which an episode is truncated."""
 
@@ -264,6 +266,7 @@ class PPOSettings(RewardSettings):
         "curriculum_threshold",
         "curriculum_focus",
         "hindsight_share",
+        "retry_share",
     )
     POSITIVE: ClassVar[tuple[str, ...]] = (*RewardSettings.POSITIVE, "clip_coef", "inverse_temperature")
     WEIGHTS: ClassVar[tuple[str, ...]] = (*RewardSettings.WEIGHTS, "replay_batch", "replay_coef")

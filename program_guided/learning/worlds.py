@@ -141,6 +141,8 @@ class Worlds(Observable, Protocol):
     """Worlds that can be stepped and asked."""
 
     time_limit: int
+    retry_share: float
+    """Share of the failed episodes after which the same program begins again, in the same world as it was."""
 
     @property
     def answers(self) -> tuple[int, int] | None:

@@ -83,7 +83,7 @@ class PythonWorlds:
         self.tables = tuple(compile_program(entry.program, task.domain) for entry in self.entries)
         self.programs = Rows.of(self.tables, task)
         self.max_routines = int(self.programs.size.max())
-        self.time_limit = task.limit
+        self.time_limit, self.retry_share = task.limit, 0.0
         self._slots = _answer_slots(task)
         """By result type, the first action that gives a value of it, and its values."""
         self._actions = self.first_answer = len(task.actions)
@@ -142,8 +142,11 @@ class PythonWorlds:
         every = np.ones(self.count, np.bool_) if where is None else where
         for i in np.flatnonzero(every).tolist():
             source = np.random.default_rng((self._seed, i, self._episode[i]))
-            program = int(self._offered[source.integers(len(self._offered))])
-            self.place(i, program, int(source.integers(self.variants)))
+            program, variant = int(self.program[i]), int(self._variant[i])
+            if not (self.outcome[i] > Outcome.FINISHED and self.retry_share and source.random() < self.retry_share):
+                program = int(self._offered[source.integers(len(self._offered))])
+                variant = int(source.integers(self.variants))
+            self.place(i, program, variant)
             self._episode[i] += 1
 
     def place(self, i: int, program: int, variant: int = 0) -> None:

@@ -75,6 +75,10 @@ class Pool(NamedTuple):
     offered: NDArray[np.int32]
     """The programs that episodes are drawn from."""
     variants: int
+    slot: NDArray[np.int64]
+    """(worlds,) the row that each world was copied from, -1 for none"""
+    retries: int
+    """Percentage of the failed episodes that are tried again."""
 
 
 class View(NamedTuple):
@@ -115,18 +119,24 @@ def _show_program(worlds: Worlds, i: int, programs: ProgramSet, view: View) -> N
 
 @inlined
 def _reset(worlds: Worlds, i: int, programs: ProgramSet, pool: Pool, view: View, random: NDArray[np.uint64]) -> int:
-    """Begin a new episode: draw a program and one of its worlds, until there is such a world. For a world that has not
-    been made yet, return its row of the pool (else -1) and undo the draw."""
+    """Begin a new episode: draw a program and one of its worlds, until there is such a world; perhaps the same again,
+    if it failed. For a world that has not been made yet, return its row of the pool (else -1) and undo the draw."""
+    before = random[i]
+    again = worlds.outcome[i] > FINISHED and pool.retries > 0 and pool.slot[i] != NONE
+    again = again and draw(random, i, 100) < pool.retries
     for _ in range(MAX_REDRAWS):
-        before = random[i]
-        program = pool.offered[draw(random, i, len(pool.offered))]
-        slot = program * pool.variants + draw(random, i, pool.variants)
+        if again:
+            slot = pool.slot[i]
+        else:
+            program = pool.offered[draw(random, i, len(pool.offered))]
+            slot = np.int64(program) * pool.variants + draw(random, i, pool.variants)
         if pool.state[slot] == UNKNOWN:
             random[i] = before
             return int(slot)
         if pool.state[slot] == READY:
+            pool.slot[i] = slot
             copy_world(pool.worlds, slot, worlds, i)
-            begin(worlds, i, programs, program)
+            begin(worlds, i, programs, slot // pool.variants)
             _show_program(worlds, i, programs, view)
             _show_mask(worlds, i, programs, view)
             return NONE
@@ -266,6 +276,8 @@ class Batch:
             state=np.zeros(len(self.entries) * variants, np.int8),
             offered=np.arange(len(self.entries), dtype=np.int32),
             variants=variants,
+            slot=np.full(count, NONE, np.int64),
+            retries=0,
         )
         self._named: NDArray[np.bool_] | None = None
         """(routines,) those that hindsight may name, once computed."""
@@ -306,6 +318,14 @@ class Batch:
         self._require(int(programs[0]), 0)
         self._pool = self._pool._replace(offered=np.ascontiguousarray(programs, np.int32))
 
+    @property
+    def retry_share(self) -> float:
+        return self._pool.retries / 100
+
+    @retry_share.setter
+    def retry_share(self, share: float) -> None:
+        self._pool = self._pool._replace(retries=round(100 * share))
+
     def reset(self, where: NDArray[np.bool_] | None = None) -> None:
         """Begin a new episode in every world, or only in those of the mask."""
         self._over[:] = True if where is None else where
@@ -326,13 +346,14 @@ class Batch:
     def _make(self, slots: NDArray[np.int64]) -> None:
         """Make the worlds of these rows of the pool."""
         if len(slots):
-            worlds, state, _, variants = self._pool
+            worlds, state, variants = self._pool.worlds, self._pool.state, self._pool.variants
             memory = (self._trial, self._draft, self._workspace)
             generate(worlds, state, slots, variants, self.programs, self._seeds, self.sides, *memory)
 
     def place(self, i: int, program: int, variant: int = 0) -> None:
         """Begin a program in world i, a copy of one of the program's worlds."""
         slot = self._require(program, variant)
+        self._pool.slot[i] = slot
         for name in ("cells", "side", "agent", "inventory", "counts"):
             getattr(self.worlds, name)[i] = getattr(self._pool.worlds, name)[slot]
         self.begin(i, program)
@@ -379,14 +400,17 @@ class Batch:
 
     def state(self) -> dict[str, NDArray[np.generic]]:
         """Copies of the full state of the worlds and of their random numbers, by name."""
-        return {name: array.copy() for name, array in (*self.worlds._asdict().items(), ("random", self._random))}
+        return {name: array.copy() for name, array in self._arrays().items()}
 
     def restore(self, state: Mapping[str, NDArray[np.generic]]) -> None:
         """Restore a `state` of a batch made with the same arguments."""
-        for name, array in (*self.worlds._asdict().items(), ("random", self._random)):
+        for name, array in self._arrays().items():
             array[...] = state[name]
         self.ended[:] = NONE
         _show(self.worlds, self.programs, self.view)
+
+    def _arrays(self) -> dict[str, NDArray[np.generic]]:
+        return {**self.worlds._asdict(), "random": self._random, "slot": self._pool.slot}
 
     @property
     def program(self) -> NDArray[np.int32]:
