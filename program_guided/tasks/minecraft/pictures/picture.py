@@ -30,7 +30,7 @@ from program_guided.tasks.minecraft.pictures.listing import Row, cut, headline, 
 from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
 from program_guided.tasks.minecraft.pictures.sprites import SPRITES, sprite
 
-__all__ = ["animation_html", "picture", "png_bytes", "save_gif", "save_png"]
+__all__ = ["animation_html", "map_picture", "picture", "png_bytes", "save_gif", "save_png", "write", "write_line"]
 
 MILLISECONDS, LAST_MILLISECONDS = 250, 1500
 """Duration of a frame of a GIF, and of the last one."""
@@ -56,9 +56,18 @@ def picture(snapshot: Snapshot, cell: int = CELL) -> Image.Image:
     return image
 
 
+def map_picture(snapshot: Snapshot, cell: int = CELL) -> Image.Image:
+    """Draw the map of a snapshot alone, with its rim of two pixels."""
+    layout = Layout.of(snapshot, cell)
+    image = Image.new("RGB", layout.size, PAPER)
+    _map(_Page(snapshot, layout, image, ImageDraw.Draw(image, "RGBA")))
+    left, top, right, bottom = layout.map
+    return image.crop((left - 2, top - 2, right + 2, bottom + 2))
+
+
 def save_png(snapshot: Snapshot, path: str | Path) -> None:
     """Write the picture to a file; DataError where it cannot be written."""
-    _write(Path(path), lambda file: picture(snapshot).save(file, "PNG", optimize=True))
+    write(Path(path), lambda file: picture(snapshot).save(file, "PNG", optimize=True))
 
 
 def save_gif(snapshots: Iterable[Snapshot], path: str | Path, milliseconds: int = MILLISECONDS) -> None:
@@ -66,7 +75,7 @@ def save_gif(snapshots: Iterable[Snapshot], path: str | Path, milliseconds: int 
     moments = tuple(snapshots)
     if not moments:
         raise DataError(f"{path}: there is nothing to draw, the execution has no snapshots")
-    _write(Path(path), lambda file: _save_frames(moments, file, milliseconds))
+    write(Path(path), lambda file: _save_frames(moments, file, milliseconds))
 
 
 def png_bytes(snapshot: Snapshot) -> bytes:
@@ -209,8 +218,14 @@ def _program_row(page: _Page, row: Row, box: Box) -> None:
     number = str(row.number or "")
     x = left + layout.scaled(GUTTER)
     write_code(page.draw, (x - (len(number) + 1.5) * pitch, middle), number, EDITOR_FAINT, pitch)
-    for word, kind in words(cut(row.text, layout.characters)):
-        write_code(page.draw, (x, middle), word, COLOURS[kind], pitch)
+    write_line(page.draw, (x, middle), cut(row.text, layout.characters), pitch)
+
+
+def write_line(draw: ImageDraw.ImageDraw, place: tuple[float, float], text: str, pitch: int) -> None:
+    """Write a line of a program in its colours, from the left, vertically centred on the place."""
+    x, y = place
+    for word, kind in words(text):
+        write_code(draw, (x, y), word, COLOURS[kind], pitch)
         x += len(word) * pitch
 
 
@@ -262,7 +277,7 @@ def _palette(moments: tuple[Snapshot, ...]) -> Image.Image:
     return sheet.quantize(PALETTE, Image.Quantize.FASTOCTREE)
 
 
-def _write(path: Path, save: Callable[[BinaryIO], None]) -> None:
+def write(path: Path, save: Callable[[BinaryIO], None]) -> None:
     """Write a file atomically."""
     if not os.path.isdir(path.parent):
         raise DataError(f"{path}: cannot be written: there is no folder {path.parent}")

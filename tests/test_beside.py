@@ -1,0 +1,239 @@
+"""Two executions beside each other: routine by routine, drawn, and chosen from a split by their outcome."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from program_guided.errors import DataError
+from program_guided.language.parser import parse
+from program_guided.language.syntax import Program
+from program_guided.learning.agents import OracleAgent, RandomAgent
+from program_guided.tasks.minecraft.agents import rollout
+from program_guided.tasks.minecraft.commands.run import Run, prepare, strip_of
+from program_guided.tasks.minecraft.domain import DOMAIN, OBJECTS, THINGS
+from program_guided.tasks.minecraft.pictures import beside
+from program_guided.tasks.minecraft.pictures.beside import Executed, Strip, comparison
+from program_guided.tasks.minecraft.pictures.picture import BANNERS
+from program_guided.tasks.minecraft.pictures.snapshot import Snapshot
+from program_guided.tasks.minecraft.splits import load_split
+from program_guided.tasks.minecraft.task import Minecraft
+
+PROGRAM = "if is_there[river]:\n  mine(wood)\n  build_bridge()\nwhile env[gold] > 0:\n  mine(gold)\n"
+SEED = 30
+
+
+class Always:
+    """Plans, but gives one answer to every condition."""
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
+
+    def act(self, batch: Any) -> Any:
+        actions = OracleAgent().act(batch)
+        answered = batch.action_name(int(actions[0])) in ("true", "false")
+        wanted = next(number for number in range(len(THINGS)) if batch.action_name(number) == self.answer)
+        return np.full_like(actions, wanted) if answered else actions
+
+
+class Waiting:
+    """Walks up, whatever is asked for."""
+
+    def act(self, batch: Any) -> Any:
+        return np.zeros(batch.count, np.int64)
+
+
+def program(text: str = PROGRAM) -> Program:
+    return parse(text, DOMAIN)
+
+
+def strip(agent: Any, text: str = PROGRAM) -> Strip:
+    return strip_of(prepare(program(text), SEED, None, None), agent, "agent")
+
+
+def world(side: int = 8, **changes: Any) -> Snapshot:
+    names = [*THINGS, *["flat"] * (side * side - len(THINGS))]
+    start = Snapshot(
+        cells=tuple(tuple(names[row * side : (row + 1) * side]) for row in range(side)),
+        agent=(2, 1),
+        inventory=dict.fromkeys(OBJECTS, 12),
+        program=tuple(PROGRAM.splitlines()),
+        pointed=1,
+        time=3,
+    )
+    return replace(start, **changes)
+
+
+def drawn_strip(count: int, name: str = "agent", failed: bool = False, **changes: Any) -> Strip:
+    """An execution of `count` routines, the last of which may fail."""
+    end = world(outcome="wrong place" if failed else "finished", pointed=2 if failed else None, **changes)
+    problems = [""] * (count - 1) + ["wrong place" if failed else ""]
+    return Strip(name, tuple(Executed("place(rectangle, 8, 8)", end, 7, problem=each) for each in problems), end)
+
+
+def has_colour(image: Image.Image, colour: str) -> bool:
+    return bool((np.asarray(image) == Image.new("RGB", (1, 1), colour).getpixel((0, 0))).all(axis=2).any())
+
+
+def test_a_strip_has_every_routine_once_and_its_steps_add_up() -> None:
+    planned = strip(OracleAgent())
+    assert planned.end.outcome == "finished"
+    assert [each.routine for each in planned.routines][:3] == ["is_there[river]", "mine(wood)", "build_bridge()"]
+    assert sum(each.steps for each in planned.routines) == planned.end.time == planned.routines[-1].end.time
+    assert planned.routines[0].result == "true"
+    assert planned.routines[-1].answer == "false"
+    assert not any(each.problem for each in planned.routines)
+    assert planned.headline == f"finished after {planned.end.time} steps"
+
+
+def test_a_wrong_answer_is_shown_with_the_right_one() -> None:
+    wrong = strip(Always("false"))
+    assert [each.result for each in wrong.routines] == ["false, but it is true"]
+    assert wrong.headline == "wrong answer after 1 step"
+
+
+def test_a_count_is_shown_with_the_right_one() -> None:
+    text = "n = count(gold)\nwhile less(carried(gold), n):\n  mine(gold)\n"
+    right = strip(OracleAgent(), text).routines[0]
+    wrong = next(each for seed in range(20) if (each := strip(RandomAgent(seed), text).routines[0]).problem)
+    assert right.answer.isdigit()
+    assert wrong.result == f"{wrong.answer}, but it is {right.answer}"
+
+
+def test_a_timeout_is_a_failure_of_the_pointed_routine() -> None:
+    waiting = strip(Waiting(), "mine(gold); sell(gold)")
+    last = waiting.routines[-1]
+    assert waiting.end.outcome == "timeout"
+    assert (last.routine, last.problem, last.steps) == ("mine(gold)", "timeout", waiting.end.time)
+
+
+@pytest.mark.parametrize(("count", "side"), [(1, 8), (5, 12), (7, 8), (13, 5)])
+def test_any_number_of_routines_is_drawn_on_any_map(count: int, side: int) -> None:
+    start = world(side)
+    strips = [replace(each, end=replace(each.end, cells=start.cells)) for each in (drawn_strip(count), drawn_strip(2))]
+    image = comparison(start, strips)
+    assert image.width <= 2 * beside.MARGIN + 500 + beside.MAX_COLUMNS * (beside.FRAME_WIDTH + beside.GAP)
+    assert has_colour(image, BANNERS["finished"])
+    assert not has_colour(image, BANNERS["failed"])
+
+
+def test_a_long_execution_is_shortened_and_keeps_its_end() -> None:
+    long = drawn_strip(40, failed=True)
+    assert len(long.shown) == beside.MAX_FRAMES
+    omitted = [each for each in long.shown if isinstance(each, int)]
+    assert omitted == [40 - (beside.MAX_FRAMES - 1)]
+    assert long.shown[-1] is long.routines[-1]
+    assert drawn_strip(beside.MAX_FRAMES).shown == drawn_strip(beside.MAX_FRAMES).routines
+
+
+def test_a_failure_is_red() -> None:
+    image = comparison(world(), [drawn_strip(3), drawn_strip(3, failed=True)])
+    assert has_colour(image, BANNERS["failed"])
+
+
+def test_a_long_program_is_shortened_with_a_note_around_the_line_that_failed() -> None:
+    lines = tuple(f"  mine(gold) {number}" for number in range(1, 91))
+    start, failed = world(program=lines), drawn_strip(2, failed=True)
+    failed = replace(failed, end=replace(failed.end, program=lines, pointed=59))
+    listing = beside._Listing.of(start, [failed], "program", 900)
+    numbers = [row.number for row in listing.rows]
+    assert 60 in numbers
+    assert listing.rows[0].text == f"… {numbers[1] - 1} lines above"  # type: ignore[operator]
+    assert listing.rows[-1].text == f"… {90 - numbers[-2]} lines below"  # type: ignore[operator]
+    assert comparison(start, [failed, failed]).height < 1600
+
+
+def test_both_agents_that_fail_at_a_line_are_named_there() -> None:
+    listing = beside._Listing.of(world(), [drawn_strip(1, "a", True), drawn_strip(1, "b", True)], "program", 900)
+    assert listing.failed == {3: ("a", "b")}
+
+
+def executed(capsys: pytest.CaptureFixture[str], text: str = PROGRAM, agent: str = "planner", **options: Any) -> Any:
+    """The JSON of a run, and its exit code."""
+    code = Run(json=True, **options).run(Minecraft(), Path("program.prg"), program(text), agent)
+    return json.loads(capsys.readouterr().out), code
+
+
+def test_two_executions_are_written_and_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "beside.png"
+    found, code = executed(capsys, seed=SEED, beside="random", png=path)
+    one, other = found["executions"]
+    assert code == 0
+    assert (one["agent"], one["outcome"], other["agent"]) == ("planner", "finished", "random")
+    assert one["routines"][0] == {"routine": "is_there[river]", "time": 1, "answer": "true", "problem": None}
+    with Image.open(path) as image:
+        assert image.width > 1000
+    assert path.stat().st_size < 300_000
+    swapped, code = executed(capsys, agent="random", seed=SEED, beside="planner")
+    assert swapped["executions"] == [other, one]
+    assert code == int(other["outcome"] != "finished")
+
+
+def test_the_table_names_the_routines_of_both_agents(capsys: pytest.CaptureFixture[str]) -> None:
+    Run(seed=SEED, beside="random").run(Minecraft(), Path("program.prg"), program("mine(gold)"), "planner")
+    shown = capsys.readouterr().out
+    assert "mine(gold)" in shown
+    assert "planner: finished after" in shown
+    assert "random: " in shown
+
+
+def test_a_program_of_a_split_runs_in_its_own_world(capsys: pytest.CaptureFixture[str]) -> None:
+    found, code = executed(capsys, "build_bridge()", split="standard", skip=2)
+    number = int(found["program"].split()[1])
+    entries = load_split("test")
+    assert "build_bridge()" in entries[number].text
+    assert sum("build_bridge()" in entry.text for entry in entries[:number]) == 2
+    assert (found["seed"], code) == (entries[number].seed, 0)
+    assert found["steps"] == rollout(entries, OracleAgent()).steps[number]
+
+
+def finishes(found: Any) -> list[bool]:
+    return [each["outcome"] == "finished" for each in found["executions"]]
+
+
+@pytest.mark.parametrize(
+    ("only", "agents", "expected"),
+    [
+        ("differ", ("planner", "random"), [True, False]),
+        ("right", ("planner", "random"), [True, True]),
+        ("wrong", ("random", "random"), [False, False]),
+        ("any", ("random", "planner"), None),
+    ],
+)
+def test_programs_are_chosen_by_their_outcomes(
+    only: Any, agents: tuple[str, str], expected: list[bool] | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, code = executed(capsys, "mine(gold)", agents[0], beside=agents[1], split="test", only=only)
+    assert code == 0
+    assert expected is None or finishes(found) == expected
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "only without a split": ({"only": "wrong"}, "name the split"),
+    "skip without a split": ({"skip": 1}, "name the split"),
+    "differ from whom": ({"split": "test", "only": "differ"}, "two agents are needed"),
+    "a map for a split": ({"split": "test", "map": Path("river")}, "leave map and inventory out"),
+    "no such split": ({"split": "tset"}, "did you mean 'test'"),
+    "a negative number": ({"split": "test", "skip": -1}, "0 or more"),
+    "an animation of two": ({"beside": "random", "gif": Path("x.gif")}, "an animation shows one agent"),
+    "another ending": ({"beside": "random", "png": Path("x.jpg")}, "must end with .png"),
+    "none as wanted": ({"split": "data-flow", "only": "wrong"}, "data-flow: no program"),
+    "too few as wanted": ({"split": "test", "skip": 5000}, "programs of"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_options_get_one_clear_line(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    options, expected = WRONG[case]
+    with pytest.raises(DataError) as caught:
+        Run(**options).run(Minecraft(), Path("program.prg"), program("goto(4, 2)"), "planner")
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
