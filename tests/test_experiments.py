@@ -15,10 +15,10 @@ from program_guided import experiments
 from program_guided.cli import experiment as command
 from program_guided.cli import main as command_line
 from program_guided.errors import DataError, UsageError
-from program_guided.experiments.declaration import AGENT, Experiment, Measure, Row
+from program_guided.experiments.declaration import AGENT, MODULE, Experiment, Measure, Row
 from program_guided.experiments.engine import Engine, Plan, announcement, status
 from program_guided.experiments.lines import add_line, file_of, read_lines
-from program_guided.experiments.runs import RESULT, STARTS, TRAINING, Commits, code_commit, runs_of
+from program_guided.experiments.runs import RESULT, STARTS, TRAINING, Commits, code_commit, runs_of, train_command
 from program_guided.experiments.tables import draw, table
 from program_guided.experiments.worker import BUSY, FAILED, Job, work
 from program_guided.files import held
@@ -111,7 +111,7 @@ def unique_commands():
         for budget in ("small", "full"):
             for row, run in runs_of(each, 1, budget):
                 if run.train:
-                    found[("train", *run.train, "--seed", "0")] = each.name
+                    found[tuple(train_command(run, Path("run")))] = each.name
                 for measure in each.measures_of(row):
                     further = each.small_measure if budget == "small" and AGENT in measure.command else ()
                     agent = run.agent or "minecraft"
@@ -123,6 +123,7 @@ def unique_commands():
 
 def test_every_command_of_every_experiment_can_be_read(monkeypatch, tmp_path):
     from program_guided.cli import train
+    from program_guided.experiments import instead
     from program_guided.tasks.minecraft.commands.dataset import Stats
     from program_guided.tasks.minecraft.commands.evaluate import Evaluate
 
@@ -134,6 +135,11 @@ def test_every_command_of_every_experiment_can_be_read(monkeypatch, tmp_path):
     for kind in (Evaluate, Stats):
         monkeypatch.setattr(kind, "run", lambda self, *given: seen.append(self) or 0)
     for arguments, name in unique_commands().items():
+        if arguments[0] == MODULE:
+            assert arguments[1] == instead.__name__
+            seen.append(instead.read(arguments[2:]))
+            seen[-1].check()
+            continue
         try:
             assert command_line.run(list(arguments)) == 0
         except (DataError, UsageError) as error:

@@ -3,7 +3,9 @@
     Row("PGA", ("minecraft", "--target", "reward", "--model", "pga"), paper={"test": 94.2})
     Measure("strictly greedy", ("--repetition-penalty", "0"))
 
-In the arguments of a measure `{seed}` stands for the run's seed and `{agent}` for what was trained.
+In the arguments of a measure `{seed}` stands for the run's seed and `{agent}` for what was trained. A command that
+begins with `-m MODULE` is one of Python instead of `proto`. If it trains, it takes `--seed` and `--out` too, continues
+after an interruption, and writes the record of its training to `trained.json` in that folder (see `worker.py`).
 """
 
 from __future__ import annotations
@@ -12,13 +14,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["AGENT", "PARAMETERS", "SEED", "Budget", "Drawing", "Experiment", "Measure", "Row"]
+__all__ = ["AGENT", "MODULE", "PARAMETERS", "SEED", "Budget", "Drawing", "Experiment", "Measure", "Row"]
 
 AGENT, SEED = "{agent}", "{seed}"
+MODULE = "-m"
+"""First word of a command of Python's."""
 PARAMETERS = "parameters"
 """Key of the paper's number of parameters, in millions, among its figures."""
 Budget = Literal["small", "full"]
-Drawing = Literal["curves", "lengths"]
+Drawing = Literal["curves", "minutes", "lengths"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Measure:
     arguments: tuple[str, ...] = ()
     """Arguments of the command, without the agent."""
     command: tuple[str, ...] = ("evaluate", AGENT)
-    """The command of `proto`; it has an option --save."""
+    """The command of `proto`, or of `MODULE`; it has an option --save."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Row:
 
     name: str
     train: tuple[str, ...] = ()
-    """Arguments of `proto train`, without seed and folder."""
+    """Arguments of `proto train`, or a command of `MODULE`, without seed and folder."""
     agent: str = ""
     """Instead of a training: an agent that there is already, like `planner`."""
     paper: Mapping[str, float] = field(default_factory=dict)
@@ -48,6 +52,8 @@ class Row:
     """Instead of the experiment's."""
     minutes: float | None = None
     """Minutes of one run on one of two cores, measured before; those of its results are better known."""
+    small: tuple[str, ...] | None = None
+    """Instead of the experiment's."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from program_guided.experiments.declaration import PARAMETERS, SEED, Experiment, Measure, Row
+from program_guided.experiments.declaration import AGENT, MODULE, PARAMETERS, SEED, Experiment, Measure, Row
 
 __all__ = ["EXPERIMENTS"]
 
@@ -298,6 +298,45 @@ BEYOND = _world(
     ),
 )
 
+# Without an executor
+
+COMMAND = (MODULE, "program_guided.experiments.instead")
+INSTEAD_OF = {
+    "ppo": "PPO, Stable-Baselines3",
+    "maskable": "MaskablePPO, sb3-contrib",
+    "recurrent": "RecurrentPPO, sb3-contrib",
+}
+"""Algorithms of other libraries (`instead.py`), as the table calls them."""
+SMALL_INSTEAD = (
+    "--minutes",
+    "0.02",
+    "--eval-minutes",
+    "0.02",
+    "--num-envs",
+    "8",
+    "--variants",
+    "2",
+    "--held-out",
+    "10",
+)
+
+
+def _instead(algorithm: str, name: str) -> Row:
+    """An algorithm of another library, for as long as `plus` is trained."""
+    minutes = MINUTES["reward", "plus"]
+    train = (*COMMAND, "--algorithm", algorithm, "--minutes", f"{minutes:g}")
+    measures = tuple(replace(each, command=(*COMMAND, "evaluate", AGENT)) for each in MEASURES)
+    return Row(name, train, measures=measures, minutes=minutes, small=SMALL_INSTEAD)
+
+
+INSTEAD = _world(
+    "instead",
+    "Programs finished after the same minutes of one core, learned from reward, %",
+    "What does a user get who takes PPO of Stable-Baselines3, on the same environment, instead of an executor?",
+    (replace(_row("reward", "plus"), paper={}), *(_instead(*each) for each in INSTEAD_OF.items())),
+    draw="minutes",
+)
+
 EXPERIMENTS = (
     MINECRAFT_TEST,
     TRAINING_CURVE,
@@ -310,4 +349,5 @@ EXPERIMENTS = (
     DATA_FLOW,
     PROGRAM_LENGTHS,
     BEYOND,
+    INSTEAD,
 )

@@ -4,7 +4,7 @@ Rows with the same training share their runs, in all experiments. A run is a fol
 seed, budget and commit:
 
     run.json          the run
-    training/         the folder of `proto train`
+    training/         the folder of `proto train`, or of another command that trains
     trained.json      written when the training has ended
     measure-*.json    one for each measure, as `proto evaluate --save` writes it
     result.json       all of it, when everything has been measured
@@ -18,13 +18,14 @@ import hashlib
 import json
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from program_guided.errors import DataError
-from program_guided.experiments.declaration import AGENT, SEED, Budget, Experiment, Measure, Row
+from program_guided.experiments.declaration import AGENT, MODULE, SEED, Budget, Experiment, Measure, Row
 from program_guided.files import read_json, write_atomically
 from program_guided.version import VERSION
 
@@ -42,6 +43,7 @@ __all__ = [
     "commands",
     "digest",
     "folder_of",
+    "in_process",
     "measure_arguments",
     "measure_commands",
     "read_run",
@@ -89,13 +91,15 @@ def runs_of(experiment: Experiment, seeds: int, budget: Budget) -> Iterator[tupl
 
 def run_of(experiment: Experiment, row: Row, seed: int, budget: Budget) -> Run:
     """The run of a row with a seed."""
-    further = experiment.small if budget == "small" and row.train else ()
+    small = experiment.small if row.small is None else row.small
+    further = small if budget == "small" and row.train else ()
     return Run((*row.train, *further), row.agent, seed, budget)
 
 
 def train_command(run: Run, folder: Path) -> list[str]:
-    """Arguments of `proto` that train a run from its beginning."""
-    return ["train", *run.train, "--seed", str(run.seed), "--out", str(folder / TRAINING)]
+    """Arguments of `proto`, or of Python, that train a run from its beginning."""
+    own = () if run.train[0] == MODULE else ("train",)
+    return [*own, *run.train, "--seed", str(run.seed), "--out", str(folder / TRAINING)]
 
 
 def measure_commands(experiment: Experiment, row: Row, run: Run, folder: Path) -> dict[str, tuple[Path, list[str]]]:
@@ -129,7 +133,12 @@ def commands(experiment: Experiment, row: Row, run: Run, folder: Path) -> list[s
 
 def shown(arguments: Sequence[str]) -> str:
     """A command as a person types it."""
-    return shlex.join(["proto", *arguments])
+    return shlex.join(["python" if arguments[0] == MODULE else "proto", *arguments])
+
+
+def in_process(arguments: Sequence[str]) -> list[str]:
+    """The same command in a process of this Python."""
+    return [sys.executable, *([] if arguments[0] == MODULE else [MODULE, "program_guided"]), *arguments]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ draw(experiment, lines, Path("docs/training_curve.png"))
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
@@ -138,7 +138,7 @@ def _seeds(lines: Sequence[Line]) -> list[int]:
 
 def draw(experiment: Experiment, lines: Sequence[Line], path: Path) -> bool:
     """Draw the experiment's figure to a PNG file; False if it has none, or no lines for it."""
-    panels = {"curves": _draw_curves, "lengths": _draw_lengths}
+    panels = {"curves": _draw_curves, "minutes": _draw_minutes, "lengths": _draw_lengths}
     if experiment.draw is None or not lines:
         return False
     import matplotlib
@@ -162,26 +162,55 @@ def draw(experiment: Experiment, lines: Sequence[Line], path: Path) -> bool:
 
 
 def _draw_curves(experiment: Experiment, lines: Sequence[Line], figure: Any) -> None:
-    """Completion of held-out programs along the trainings: mean and standard error over seeds, as in the paper."""
+    """Completion of held-out programs by steps: mean and standard error over seeds, as in the paper."""
+    _plot_curves(experiment, lines, figure, "steps", _by_steps)
+
+
+def _draw_minutes(experiment: Experiment, lines: Sequence[Line], figure: Any) -> None:
+    """The same by minutes, for trainings whose steps cannot be compared."""
+    _plot_curves(experiment, lines, figure, "minutes", _by_minutes)
+
+
+Curves = Sequence[Sequence[Mapping[str, float]]]
+"""The curve of each seed."""
+Points = tuple[list[float], list[list[float]]]
+"""Places on the horizontal axis, and at each the completion by every seed."""
+
+
+def _plot_curves(
+    experiment: Experiment, lines: Sequence[Line], figure: Any, label: str, points: Callable[[Curves], Points]
+) -> None:
     axes = figure.subplots()
     for row in experiment.rows:
-        steps, means, errors = _curve([line["curve"] for line in lines if line["row"] == row.name and line["curve"]])
-        if steps:
-            (drawn,) = axes.plot(steps, means, label=row.name)
+        curves = [line["curve"] for line in lines if line["row"] == row.name and line["curve"]]
+        if curves:
+            places, values = points(curves)
+            means = [fmean(each) for each in values]
+            errors = [stdev(each) / len(each) ** 0.5 if len(each) > 1 else 0.0 for each in values]
+            (drawn,) = axes.plot(places, means, label=row.name)
             low, high = ([mean + sign * error for mean, error in zip(means, errors, strict=True)] for sign in (-1, 1))
-            axes.fill_between(steps, low, high, color=drawn.get_color(), alpha=0.2, linewidth=0)
-    axes.set(xlabel="steps", ylabel="held-out programs finished, %", ylim=(0, 100))
+            axes.fill_between(places, low, high, color=drawn.get_color(), alpha=0.2, linewidth=0)
+    axes.set(xlabel=label, ylabel="held-out programs finished, %", ylim=(0, 100))
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
 
 
-def _curve(curves: Sequence[Sequence[Mapping[str, float]]]) -> tuple[list[float], list[float], list[float]]:
-    """Steps that all seeds have, the mean at each, and its standard error."""
+def _by_steps(curves: Curves) -> Points:
+    """Steps that all seeds have."""
     seeds = [{line["step"]: line["completion"] for line in curve} for curve in curves]
-    steps = sorted(set.intersection(*(set(each) for each in seeds))) if seeds else []
-    values = [[each[step] for each in seeds] for step in steps]
-    errors = [stdev(each) / len(each) ** 0.5 if len(each) > 1 else 0.0 for each in values]
-    return steps, [fmean(each) for each in values], errors
+    steps = sorted(set.intersection(*(set(each) for each in seeds)))
+    return steps, [[each[step] for each in seeds] for step in steps]
+
+
+def _by_minutes(curves: Curves) -> Points:
+    """Minutes of the first seed's evaluations at which all seeds were trained; between evaluations, interpolated."""
+    import numpy as np
+
+    seeds = [([line["seconds"] / 60 for line in curve], [line["completion"] for line in curve]) for curve in curves]
+    begin, end = max(minutes[0] for minutes, _ in seeds), min(minutes[-1] for minutes, _ in seeds)
+    places = [each for each in seeds[0][0] if begin <= each <= end] or [end]
+    values = [[float(np.interp(place, *seed)) for seed in seeds] for place in places]
+    return places, values
 
 
 BIN = 5

@@ -1,4 +1,5 @@
-"""One run: `proto train`, then the command of each measure, each in a process with one thread; then `result.json`.
+"""One run: `proto train` (or another command that trains), then the command of each measure, each in a process with one
+thread; then `result.json`.
 
     python -m program_guided.experiments.worker '{"place": ..., "folder": ..., "run": ..., ...}'
 
@@ -32,6 +33,7 @@ from program_guided.experiments.runs import (
     TRAINING,
     Run,
     code_commit,
+    in_process,
     shown,
     train_command,
     write_run,
@@ -136,7 +138,7 @@ def _finish(job: Job, output: IO[str]) -> None:
     for file, arguments in job.measures.items():
         if not (Path(job.place) / file).is_file():
             begun = time.monotonic()
-            _proto(job, arguments, output)
+            _run(job, arguments, output)
             _add(folder / "minutes.json", {Path(file).name: (time.monotonic() - begun) / 60})
     _write(folder / RESULT, _result(job, folder))
 
@@ -147,7 +149,7 @@ def _train(job: Job, output: IO[str]) -> None:
     folder = job.path
     _wait_until_free(folder / TRAINING)
     resumed = ["--resume"] if (folder / TRAINING / STATE).is_file() else []
-    _proto(job, [*train_command(job.run, Path(job.folder)), *resumed], output)
+    _run(job, [*train_command(job.run, Path(job.folder)), *resumed], output)
     _write(folder / TRAINED, _training(folder / TRAINING))
 
 
@@ -164,11 +166,11 @@ def _wait_until_free(training: Path) -> None:
         time.sleep(0.2)
 
 
-def _proto(job: Job, arguments: Sequence[str], output: IO[str]) -> None:
-    """A command of `proto` in a process with one thread; its start is noted, its output kept."""
+def _run(job: Job, arguments: Sequence[str], output: IO[str]) -> None:
+    """A command in a process with one thread; its start is noted, its output kept."""
     _note_start(job, arguments)
     print(f"$ {shown(arguments)}", file=output, flush=True)
-    with _child([sys.executable, "-m", "program_guided", *arguments], job.place, output) as child:
+    with _child(in_process(arguments), job.place, output) as child:
         code = child.wait()
     if code == STOPPED:
         raise KeyboardInterrupt
@@ -227,7 +229,9 @@ def _die_with_parent() -> None:
 
 
 def _training(folder: Path) -> dict[str, Any]:
-    """The record of a training that has ended."""
+    """The record of a training that has ended; commands other than `proto train` write it themselves."""
+    if (folder / TRAINED).is_file():
+        return dict(read_json(folder / TRAINED))
     from program_guided.learning.checkpoint import WEIGHTS, read_checkpoint, read_tensors
     from program_guided.learning.trainer import OPTIONS
 
