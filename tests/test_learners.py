@@ -16,10 +16,10 @@ from program_guided.learning.execution import Programs, WorldExecution
 from program_guided.learning.executor_agent import ExecutorAgent
 from program_guided.learning.imitation import Imitation
 from program_guided.learning.observation import Observation
-from program_guided.learning.ppo import PPO, _standard
+from program_guided.learning.ppo import PPO
 from program_guided.learning.replay import AnswerReplay, equal_only
 from program_guided.learning.results import Boolean, Subset, Value
-from program_guided.learning.rollouts import Rollout, entropy, right_answers
+from program_guided.learning.rollouts import Rollout, entropy, right_answers, standardised
 from program_guided.learning.settings import A2CSettings, ImitationSettings, PPOSettings, SupervisedSettings
 from program_guided.learning.supervised import Supervised, result_loss
 from program_guided.learning.world_learner import WorldLearner
@@ -196,7 +196,7 @@ def test_reward_is_for_the_end_of_a_program_or_of_each_routine():
 def test_ends_of_routines_are_counted_as_passed_or_failed_by_the_routine_that_was_pointed_at():
     training = learner(PPO, PPOSettings(num_envs=6, **PLAIN), EVERY_END, count=6)
     counted = []
-    training.count = lambda *rows: counted.append([each.tolist() for each in rows])
+    training.curriculum.count = lambda *rows: counted.append([each.tolist() for each in rows])
     training.worlds.routine[:] = [0, 1, 2, 0, 1, 1]
     training._act(training.execution.observe().kept())
     assert counted == [[[1, 1], [2, 0, 1]]]
@@ -353,10 +353,10 @@ def test_lessons_are_worth_a_discounted_reward_and_are_the_whole_program():
 
 
 def test_advantages_are_standardised_by_those_that_count():
-    found = _standard(torch.tensor([1.0, 3.0, 100.0]), torch.tensor([True, True, False]))
+    found = standardised(torch.tensor([1.0, 3.0, 100.0]), torch.tensor([True, True, False]))
     torch.testing.assert_close(found, torch.tensor([-1, 1, 98]) / 2**0.5, rtol=1e-4, atol=1e-4)
     alone = torch.tensor([7.0, 100.0])
-    assert torch.equal(_standard(alone, torch.tensor([True, False])), alone)
+    assert torch.equal(standardised(alone, torch.tensor([True, False])), alone)
 
 
 def test_minibatches_hold_every_step_once_in_each_epoch():
@@ -384,15 +384,15 @@ def test_the_temperature_falls_and_the_entropy_s_weight_with_the_learning_rate()
 
 def test_episodes_are_as_long_as_the_admitted_programs_need():
     training = ppo(steps_per_routine=10, curriculum_threshold=0.7)
-    assert (training.limit, training.worlds.time_limit) == (ROUTINES, 40)
+    assert (training.curriculum.limit, training.worlds.time_limit) == (ROUTINES, 40)
     assert ppo(steps_per_routine=1000).worlds.time_limit == Puppets.time_limit
 
 
 def test_earlier_failures_fade():
     training = ppo()
-    training._ends[:] = 10.0
-    training._offer()
-    np.testing.assert_allclose(training._ends, 8.0)
+    training.curriculum._ends[:] = 10.0
+    training.curriculum.offer(training._numpy)
+    np.testing.assert_allclose(training.curriculum._ends, 8.0)
 
 
 # Z and the repetition penalty ------------------------------------------------------------------------------------

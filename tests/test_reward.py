@@ -170,9 +170,9 @@ def test_programs_whose_routines_fail_are_drawn_more_often():
     training = learner(settings, programs=entries("mine(gold)", "goto(2, 3)"))
     operation = training.worlds.programs.operation
     mine, goto = (np.flatnonzero(operation == each) for each in (Operation.MINE, Operation.GOTO))
-    training.count(np.repeat(mine, 98), np.repeat(goto, 98))
-    training._offer()
-    assert np.bincount(training._offered)[1] > 0.95 * len(training._offered)
+    training.curriculum.count(np.repeat(mine, 98), np.repeat(goto, 98))
+    training.curriculum.offer(training._numpy)
+    assert np.bincount(training.curriculum._offered)[1] > 0.95 * len(training.curriculum._offered)
 
 
 def test_reward_is_given_at_the_end_of_a_program_and_only_there():
@@ -237,18 +237,65 @@ def test_observations_of_programs_of_different_length_go_together():
 
 def test_longer_programs_are_admitted_when_enough_episodes_succeed():
     training = learner(SMALL_PPO)
-    assert training.limit == 1
+    curriculum = training.curriculum
+    assert curriculum.limit == 1
     training._recent = np.arange(8) < 5
-    training._admit()
-    assert training.limit == 1
+    training.end_iteration()
+    assert curriculum.limit == 1
+    assert training.worlds.retry_share == 0
     training._recent = np.arange(8) < 6
-    training._admit()
-    assert training.limit == 3
+    training.end_iteration()
+    assert curriculum.limit == 3
     assert len(training._recent) == 0, "episodes of shorter programs do not count for longer ones"
     training._recent = np.ones(8, np.bool_)
-    training._admit()
-    assert training.limit == 5
-    assert learner(replace(SMALL_PPO, curriculum_threshold=0.0)).limit == 5
+    training.end_iteration()
+    assert curriculum.limit == 5
+    assert training.worlds.retry_share == SMALL_PPO.retry_share, "all programs are admitted"
+    assert learner(replace(SMALL_PPO, curriculum_threshold=0.0)).curriculum.limit == 5
+
+
+def test_a2c_has_no_curriculum_unless_it_is_given_one():
+    assert learner(SMALL_A2C).curriculum is None
+    assert learner(replace(SMALL_A2C, curriculum_threshold=0.7)).curriculum.limit == 1
+
+
+def test_answers_may_be_given_or_forgiven():
+    """The interpreter's answers are executed, so that no episode ends in a wrong one."""
+    for answers, learned in (("given", False), ("forgiven", True)):
+        training = learner(replace(SMALL_A2C, answers=answers, num_steps=40))
+        rollout, every = training._collect()
+        due = ~every.observation.mask[:, : training.worlds.first_answer].any(dim=1)
+        assert due.any()
+        assert bool((every.running & due).any()) == learned
+        labelled = every.right.any(dim=1) & due
+        assert (every.right[labelled].sum(dim=1) == 1).all(), "the right answer is known in every case"
+        assert (training.worlds.outcome != Outcome.WRONG_ANSWER).all()
+        assert len(rollout) == int(every.running.sum())
+
+
+def test_standardised_advantages_change_what_a2c_learns():
+    plain, other = (learner(replace(SMALL_A2C, standardise=each)) for each in (False, True))
+    assert plain.step() != other.step()
+
+
+def test_failed_episodes_are_tried_again_in_the_same_world():
+    entries_of = entries("mine(gold)", "goto(2, 3)", "mine(iron)")
+    for share in (0.0, 1.0):
+        worlds = Minecraft().worlds(entries_of, 64, variants=8)
+        worlds.seed(0)
+        worlds.time_limit, worlds.retry_share = 2, share
+        worlds.reset()
+        before = worlds.program.copy(), worlds.worlds.cells.copy(), worlds.worlds.agent.copy()
+        nothing = np.full(64, int(Action.MINE), np.int64)
+        for _ in range(3):
+            worlds.step_or_reset(nothing)
+        failed = worlds.time == 0
+        assert failed.sum() > 30
+        same = [
+            (now[failed] == then[failed]).reshape(failed.sum(), -1).all(axis=1)
+            for now, then in zip((worlds.program, worlds.worlds.cells, worlds.worlds.agent), before, strict=True)
+        ]
+        assert np.all(same) == (share == 1.0)
 
 
 @pytest.mark.parametrize("settings", [SMALL_PPO, SMALL_A2C], ids=["ppo", "a2c"])

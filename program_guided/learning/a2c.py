@@ -13,7 +13,7 @@ import math
 
 from torch import Tensor
 
-from program_guided.learning.rollouts import RewardLearner, Rollout
+from program_guided.learning.rollouts import RewardLearner, Rollout, standardised
 from program_guided.learning.settings import A2CSettings
 
 __all__ = ["A2C"]
@@ -27,11 +27,15 @@ class A2C(RewardLearner[A2CSettings]):
     def step(self) -> float:
         """Act and learn from it; the loss."""
         loss = self.optimizer_step(self._loss(self.collect()))
-        self.done += math.isfinite(loss)
+        if math.isfinite(loss):
+            self.end_iteration()
         return loss
 
     def _loss(self, rollout: Rollout) -> Tensor:
         """The loss of the steps as they were taken: the weights are still the same, so nothing is computed anew."""
         error = (rollout.values - rollout.returns).square().mean()
-        gain = (rollout.log_probabilities * rollout.advantages).mean()
+        advantages = rollout.advantages
+        if self.settings.standardise:
+            advantages = standardised(advantages, rollout.running)
+        gain = (rollout.log_probabilities * advantages).mean()
         return self.settings.vf_coef * error - gain - self.entropy_weight * rollout.entropy.mean()

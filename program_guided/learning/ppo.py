@@ -2,13 +2,11 @@
 
 +1 when the whole program is finished, and nothing else (target `progress`: for each routine). What makes that enough:
 
-- A curriculum: programs are admitted from short to long, one more routine whenever enough of the recent episodes were
-  finished. Those are drawn more often whose routines have failed more often lately.
+- A curriculum (`curriculum.py`): programs from short to long, those with failures more often, the same worlds again.
 - Conditions and values are learned from the labels that the interpreter gives away (`rollouts.py`), again and again,
   with all that follows from them (`replay.py`); behaviours from their advantage.
 - Hindsight: steps that ended a routine which was not asked for are a success of that routine (`Worlds.hindsight`).
 - The value function is given the number of routines left, which says most of what the rest of a program is worth.
-- Failed episodes are tried again in the same world, once all programs are admitted: what is rare and hard is met often.
 - Actions are sampled at a falling temperature, so that the greedy executor's own failures are met while there is time.
 
     learner = PPO(model, worlds, PPOSettings(), seed=0)
@@ -25,21 +23,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from program_guided.learning.observation import Observation
 from program_guided.learning.replay import AnswerReplay
-from program_guided.learning.rollouts import RewardLearner, Rollout, entropy
+from program_guided.learning.rollouts import RewardLearner, Rollout, entropy, standardised
 from program_guided.learning.settings import PPOSettings
 from program_guided.learning.worlds import Hindsight
 
 __all__ = ["PPO"]
-
-DRAWN = 4096
-"""Programs drawn for the episodes that begin in an iteration."""
-FAILURE_DECAY = 0.8
-"""Weight of earlier failures after an iteration."""
 
 
 class PPO(RewardLearner[PPOSettings]):
@@ -48,19 +40,8 @@ class PPO(RewardLearner[PPOSettings]):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        programs, kinds = self.worlds.programs, len(self.worlds.operation_names())
-        sizes = programs.size
-        self.limit = int(sizes.min() if self.settings.curriculum_threshold else sizes.max())
-        """Routines of the longest programs that are admitted."""
-        self._longest_time = self.worlds.time_limit
         self._replay = AnswerReplay(self.settings.replay_size, self.worlds)
         self._hindsight: Hindsight = self.worlds.hindsight()
-        self._ends, self._offered = np.zeros((2, kinds)), np.zeros(0, np.int32)
-        owner = np.repeat(np.arange(len(sizes)), sizes)
-        self._has = np.zeros((len(sizes), kinds), np.bool_)
-        self._has[owner, programs.operation] = True
-        self._offer()
-        self.worlds.reset()
 
     def step(self) -> float:
         """Act, learn from it, admit longer programs; the mean loss."""
@@ -76,9 +57,7 @@ class PPO(RewardLearner[PPOSettings]):
             losses.append(self.optimizer_step(self._loss(steps.take(one), lessons.take(other))))
             if math.isnan(losses[-1]):
                 return math.nan
-        self._admit()
-        self._offer()
-        self.done += 1
+        self.end_iteration()
         return float(np.mean(losses))
 
     def noted(self) -> AbstractContextManager[None]:
@@ -151,7 +130,7 @@ class PPO(RewardLearner[PPOSettings]):
         settings = self.settings
         counted = (~part.right.any(dim=1) | (settings.replay_batch == 0)) & part.running
         taken = log_probabilities.gather(1, part.actions[:, None])[:, 0]
-        gain = _standard(part.advantages, counted)
+        gain = standardised(part.advantages, counted)
         ratio = (taken - part.log_probabilities).exp()
         surrogate = torch.minimum(ratio * gain, ratio.clamp(1 - settings.clip_coef, 1 + settings.clip_coef) * gain)
         policy = (surrogate + self.entropy_weight * entropy(log_probabilities)).masked_fill(~counted, 0.0).sum()
@@ -169,55 +148,10 @@ class PPO(RewardLearner[PPOSettings]):
     def inverse_temperature(self) -> float:
         return 1 + (self.settings.inverse_temperature - 1) * self.share_done
 
-    def count(self, passed: NDArray[np.int64], failed: NDArray[np.int64]) -> None:
-        for number, rows in enumerate((passed, failed)):
-            self._ends[number] += np.bincount(self.worlds.programs.operation[rows], minlength=self._ends.shape[1])
-
-    def _admit(self) -> None:
-        """Admit programs of one more routine when the latest episodes went well."""
-        if len(self._recent) < self.settings.window or self._recent.mean() < self.settings.curriculum_threshold:
-            return
-        sizes = self.worlds.programs.size
-        if (sizes > self.limit).any():
-            self.limit, self._recent = int(sizes[sizes > self.limit].min()), self._recent[:0]
-
-    def _offer(self) -> None:
-        """Draw the programs of the coming episodes from what is admitted."""
-        (passed, failed), focus = self._ends, self.settings.curriculum_focus
-        admitted = self.worlds.programs.size <= self.limit
-        weights = (self._has * (failed + 1) / (passed + failed + 2)).max(axis=1) * admitted
-        share = focus * weights / weights.sum() + (1 - focus) * admitted / admitted.sum()
-        self._draw_from(self._numpy.choice(len(share), DRAWN, p=share).astype(np.int32))
-        self._ends *= FAILURE_DECAY
-
-    def _draw_from(self, programs: NDArray[np.int32]) -> None:
-        """Set the programs of the coming episodes; hopeless ones are truncated soon (and bootstrapped)."""
-        self._offered = programs
-        self.worlds.time_limit = min(self._longest_time, self.settings.steps_per_routine * (self.limit + 1))
-        complete = self.limit >= self.worlds.programs.size.max()
-        self.worlds.retry_share = self.settings.retry_share if complete else 0.0
-        self.worlds.offer(programs)
-
-    def figures(self) -> dict[str, float]:
-        """% of the latest episodes finished, and the length of the programs that are admitted."""
-        return {**super().figures(), "admitted routines": self.limit}
-
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors, numbers = super().state()
-        own = {"ends": torch.from_numpy(self._ends), "offered": torch.from_numpy(self._offered)}
-        return tensors | own | self._replay.state(), numbers | {"limit": self.limit}
+        return tensors | self._replay.state(), numbers
 
     def restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
         super().restore(tensors, numbers)
-        self.limit = int(numbers["limit"])
-        self._ends = tensors["ends"].numpy()
         self._replay.restore(tensors)
-        self._draw_from(tensors["offered"].numpy())
-
-
-def _standard(advantages: Tensor, among: Tensor) -> Tensor:
-    """Shifted and scaled so that those `among` have mean 0 and deviation 1."""
-    counted = advantages[among]
-    if len(counted) < 2:
-        return advantages
-    return (advantages - counted.mean()) / (counted.std() + 1e-6)

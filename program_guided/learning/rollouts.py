@@ -20,17 +20,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from program_guided.learning.curriculum import Curriculum
 from program_guided.learning.execution import infer
 from program_guided.learning.observation import Observation
 from program_guided.learning.settings import RewardSettings
 from program_guided.learning.world_learner import WorldLearner
 from program_guided.learning.worlds import Outcome, pointed_rows, routines_left
 
-__all__ = ["RewardLearner", "Rollout", "advantages", "entropy", "right_answers"]
+__all__ = ["RewardLearner", "Rollout", "advantages", "entropy", "right_answers", "standardised"]
 
 AnyRewardSettings = TypeVar("AnyRewardSettings", bound=RewardSettings)
 
@@ -53,7 +53,7 @@ class Rollout:
     right: Tensor
     """(steps, actions) mask of the answers that can be right; none at a behaviour, or where nothing is known."""
     running: Tensor
-    """Steps of worlds that were not over."""
+    """Steps that are learned from: of worlds that were not over."""
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -103,6 +103,19 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
         super().__init__(*given, **named)
         self._each_routine, self._left = each_routine, routines_left(self.worlds.programs)
         self._recent = np.zeros(0, np.bool_)
+        self.curriculum: Curriculum | None = None
+        if self.settings.curriculum_threshold or self.settings.curriculum_focus:
+            self.curriculum = Curriculum(self.worlds, self.settings)
+            self.curriculum.offer(self._numpy)
+            self.worlds.reset()
+
+    def end_iteration(self) -> None:
+        """Admit longer programs, and draw those of the coming episodes."""
+        if self.curriculum is not None:
+            if self.curriculum.admit(self._recent):
+                self._recent = self._recent[:0]
+            self.curriculum.offer(self._numpy)
+        self.done += 1
 
     def collect(self) -> Rollout:
         """Act for `num_steps` steps in every world; `log_probabilities`, `entropy` and `values` have gradients, if
@@ -129,14 +142,16 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
         log_probabilities, rows = self.policy(observation)
         log_probabilities = log_probabilities.cpu()
         actions = torch.multinomial(log_probabilities.detach().exp(), 1, generator=self.generator)[:, 0]
+        executed, counted = self._answered(observation, actions)
         with self.noted():
-            self.step_worlds(actions.numpy(), rows)
+            self.step_worlds(executed.numpy(), rows)
         outcome = np.where(running, worlds.outcome, Outcome.RUNNING)
         over, finished = outcome != Outcome.RUNNING, outcome == Outcome.FINISHED
         self._recent = np.concatenate([self._recent, finished[over]])[-self.settings.window :]
         rewarded = finished | (running & ~over & (worlds.ended >= 0) & self._each_routine)
         failed = over & ~finished
-        self.count(at[running & ~failed & (worlds.ended >= 0)], at[failed])
+        if self.curriculum is not None:
+            self.curriculum.count(at[running & ~failed & (worlds.ended >= 0)], at[failed])
         return {
             "rows": torch.from_numpy(at),
             "left": remaining,
@@ -147,13 +162,17 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
             "rewards": torch.from_numpy(rewarded).float(),
             "terminated": torch.from_numpy(over & (outcome != Outcome.TIMEOUT)),
             "ended": torch.from_numpy(over | ~running),
-            "right": right_answers(observation.mask.cpu(), actions, torch.from_numpy(outcome), worlds.first_answer),
-            "running": torch.from_numpy(running),
+            "right": right_answers(observation.mask.cpu(), executed, torch.from_numpy(outcome), worlds.first_answer),
+            "running": torch.from_numpy(running) & counted,
         }
 
-    def count(self, passed: NDArray[np.int64], failed: NDArray[np.int64]) -> None:
-        """Called in every step with the rows of the programs whose routines ended, and those in which an episode
-        failed."""
+    def _answered(self, observation: Observation, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """The actions that are executed, and (worlds,) whether they are learned from (`RewardSettings.answers`)."""
+        due = ~observation.mask.cpu()[:, : self.worlds.first_answer].any(dim=1)
+        if self.settings.answers == "learned":
+            return actions, torch.ones_like(due)
+        best = torch.from_numpy(self.worlds.best_actions()[0].argmax(axis=1))
+        return torch.where(due, best, actions), ~due | (self.settings.answers == "forgiven")
 
     def noted(self) -> AbstractContextManager[None]:
         """Context of every step of the worlds."""
@@ -185,16 +204,28 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
         return torch.from_numpy(np.where(worlds.routine < programs.size[worlds.program], left, 0))
 
     def figures(self) -> dict[str, float]:
-        """% of the latest episodes finished."""
-        return {"episodes finished": 100 * float(self._recent.mean())} if len(self._recent) else {}
+        """% of the latest episodes finished, and the length of the programs that are admitted."""
+        finished = {"episodes finished": 100 * float(self._recent.mean())} if len(self._recent) else {}
+        return finished if self.curriculum is None else {**finished, "admitted routines": self.curriculum.limit}
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors, numbers = super().state()
-        return tensors | {"recent": torch.from_numpy(self._recent)}, numbers
+        more = ({}, {}) if self.curriculum is None else self.curriculum.state()
+        return tensors | {"recent": torch.from_numpy(self._recent)} | more[0], numbers | more[1]
 
     def restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
         super().restore(tensors, numbers)
         self._recent = tensors["recent"].numpy()
+        if self.curriculum is not None:
+            self.curriculum.restore(tensors, numbers)
+
+
+def standardised(advantages: Tensor, among: Tensor) -> Tensor:
+    """Shifted and scaled so that those `among` have mean 0 and deviation 1."""
+    counted = advantages[among]
+    if len(counted) < 2:
+        return advantages
+    return (advantages - counted.mean()) / (counted.std() + 1e-6)
 
 
 def right_answers(mask: Tensor, actions: Tensor, outcome: Tensor, first_answer: int) -> Tensor:

@@ -200,9 +200,27 @@ class RewardSettings(WorldSettings):
     """Weight of the value's error."""
     window: int = 1024
     """Latest episodes that count as recent, in each process."""
+    answers: Literal["learned", "given", "forgiven"] = "learned"
+    """Answers of conditions. learned: the agent's, a wrong one ends the episode. given: the interpreter's; nothing is
+    learned of them. forgiven: the agent's are learned from, the interpreter's are executed."""
+    curriculum_threshold: float = 0.0
+    """Programs of one more routine are admitted when this share of the recent episodes was finished; 0: all at once."""
+    curriculum_focus: float = 0.0
+    """Share of the episodes whose programs are drawn by how often such routines have failed lately."""
+    retry_share: float = 0.0
+    """Share of the failed episodes that are tried again, in the same world, once all programs are admitted."""
+    steps_per_routine: int = 10
+    """Steps for each admitted routine, plus one, after which an episode of the curriculum is truncated."""
 
-    COUNTS: ClassVar[tuple[str, ...]] = (*WorldSettings.COUNTS, "num_steps", "window")
-    SHARES: ClassVar[tuple[str, ...]] = (*Settings.SHARES, "gamma", "gae_lambda")
+    COUNTS: ClassVar[tuple[str, ...]] = (*WorldSettings.COUNTS, "num_steps", "window", "steps_per_routine")
+    SHARES: ClassVar[tuple[str, ...]] = (
+        *Settings.SHARES,
+        "gamma",
+        "gae_lambda",
+        "curriculum_threshold",
+        "curriculum_focus",
+        "retry_share",
+    )
     WEIGHTS: ClassVar[tuple[str, ...]] = ("ent_coef", "vf_coef")
 
     @property
@@ -251,23 +269,14 @@ class PPOSettings(RewardSettings):
     """Share of the episodes whose programs are drawn by how often such routines have failed lately."""
     retry_share: float = 0.75
     """Share of the failed episodes that are tried again, in the same world, once all programs are admitted."""
-    steps_per_routine: int = 10
-    """Steps for each admitted routine, plus one, after which an episode is truncated."""
 
     COUNTS: ClassVar[tuple[str, ...]] = (
         *RewardSettings.COUNTS,
         "update_epochs",
         "minibatch_size",
-        "steps_per_routine",
         "replay_size",
     )
-    SHARES: ClassVar[tuple[str, ...]] = (
-        *RewardSettings.SHARES,
-        "curriculum_threshold",
-        "curriculum_focus",
-        "hindsight_share",
-        "retry_share",
-    )
+    SHARES: ClassVar[tuple[str, ...]] = (*RewardSettings.SHARES, "hindsight_share")
     POSITIVE: ClassVar[tuple[str, ...]] = (*RewardSettings.POSITIVE, "clip_coef", "inverse_temperature")
     WEIGHTS: ClassVar[tuple[str, ...]] = (*RewardSettings.WEIGHTS, "replay_batch", "replay_coef")
 
@@ -298,6 +307,8 @@ class A2CSettings(RewardSettings):
     """Lambda of generalised advantage estimation."""
     ent_coef: float = 0.1
     """Weight of the entropy, at the beginning if the learning rate is annealed: it falls along."""
+    standardise: bool = False
+    """Shift and scale the advantages of a rollout to mean 0 and deviation 1."""
 
 
 @dataclass(frozen=True)
