@@ -123,13 +123,37 @@ def test_any_number_of_routines_is_drawn_on_any_map(count: int, side: int) -> No
     assert not has_colour(image, BANNERS["failed"])
 
 
-def test_a_long_execution_is_shortened_and_keeps_its_end() -> None:
-    long = drawn_strip(40, failed=True)
-    assert len(long.shown) == beside.MAX_FRAMES
-    omitted = [each for each in long.shown if isinstance(each, int)]
-    assert omitted == [40 - (beside.MAX_FRAMES - 1)]
-    assert long.shown[-1] is long.routines[-1]
-    assert drawn_strip(beside.MAX_FRAMES).shown == drawn_strip(beside.MAX_FRAMES).routines
+def numbers(long: Strip, focus: int | None = None) -> list[int]:
+    """The routines that are shown, from 0, after a check that all others are counted."""
+    at, found = 0, []
+    for each in long.shown(focus):
+        if not isinstance(each, int):
+            assert each is long.routines[at]
+            found.append(at)
+        at += each if isinstance(each, int) else 1
+    assert at == len(long.routines)
+    return found
+
+
+def varied(count: int) -> Strip:
+    long = drawn_strip(count)
+    return replace(long, routines=tuple(replace(each, steps=at) for at, each in enumerate(long.routines)))
+
+
+def test_a_long_execution_is_shortened_to_its_ends() -> None:
+    assert numbers(varied(40)) == [*range(5), *range(34, 40)]
+    assert numbers(varied(beside.MAX_FRAMES)) == list(range(beside.MAX_FRAMES))
+
+
+@pytest.mark.parametrize("focus", [0, 1, 6, 20, 37, 39])
+@pytest.mark.parametrize("count", [13, 14, 20, 40])
+def test_a_long_execution_keeps_its_ends_and_the_routine_at_which_the_other_agent_failed(
+    focus: int, count: int
+) -> None:
+    found = numbers(varied(count), focus)
+    assert {0, count - 1} <= set(found)
+    assert focus in found or focus >= count
+    assert len(varied(count).shown(focus)) <= beside.MAX_FRAMES
 
 
 def test_a_failure_is_red() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -72,7 +73,7 @@ class Run:
     split: OptionalText = None
     """Execute a program of this split in its own world: the first one that contains all routines of PROGRAM."""
     only: Only = "any"
-    """Take only programs of the split that all agents finish (right), that none does (wrong), or that the agent finishes
+    """Choose programs of the split that all agents finish (right), that none does (wrong), or that the agent finishes
     and the one beside it does not (differ)."""
     skip: int = 0
     """Such programs of the split to pass over."""
@@ -90,21 +91,24 @@ class Run:
         self._check()
         agents = [agent] if self.beside is None else [agent, self.beside]
         acting = [_maker(task, name, self.seed) for name in agents]
+        if self.beside is not None or self.split is not None:
+            for make in acting:
+                make()  # unreadable checkpoints are errors before anything is executed
         if self.split is None:
             case = _Case(str(path), program, self.seed, self.map, self.inventory)
         else:
             case = self._chosen(self.split, program, acting)
         if self.beside is None:
-            finished = self._execute(task, case, agent, acting[0]())
+            finished = self._execute(task, case, agent, acting[0])
         else:
             finished = self._compare(case, agents, acting)
         return int(self.split is None and not finished)
 
-    def _execute(self, task: Minecraft, case: _Case, agent: str, acting: Any) -> bool:
+    def _execute(self, task: Minecraft, case: _Case, agent: str, make: Callable[[], Any]) -> bool:
         """Show the execution by one agent; whether it finishes."""
         from program_guided.tasks.minecraft.snapshots import execution
 
-        moments = list(execution(case.batch(), acting))
+        moments = list(execution(case.batch(), make()))
         last = moments[-1]
         self._draw(moments)
         if self.json:
@@ -249,8 +253,11 @@ def _executed(routine: str, moment: Snapshot, steps: int) -> Executed:
 
 def _maker(task: Minecraft, name: str, seed: int) -> Callable[[], Any]:
     """A function that returns the agent: chance begins anew each time, a checkpoint is read once."""
-    agent, *_ = world_agent(task, name, seed=seed)
-    return (lambda: world_agent(task, name, seed=seed)[0]) if name == "random" else lambda: agent
+
+    def make() -> Any:
+        return world_agent(task, name, seed=seed)[0]
+
+    return make if name == "random" else cache(make)
 
 
 def _outcome(case: _Case, agent: Any) -> int:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from math import ceil
 from pathlib import Path
 
@@ -49,9 +50,8 @@ from program_guided.tasks.minecraft.pictures.sprites import sprite
 
 __all__ = ["MAX_FRAMES", "Executed", "Strip", "comparison", "save_comparison"]
 
-MAX_FRAMES, FIRST_FRAMES = 12, 5
-"""Pictures of a longer execution, and how many of them show its beginning; the others show its end."""
-MAX_COLUMNS = 6
+MAX_FRAMES, MAX_COLUMNS = 12, 6
+"""Pictures of a strip, and of a row of it."""
 
 MARGIN, GAP = 28, 22
 MAP, NUMBERS, PADDING = 240, 20, 8
@@ -105,20 +105,31 @@ class Strip:
     routines: tuple[Executed, ...]
     end: Snapshot
 
-    @property
-    def shown(self) -> tuple[Executed | int, ...]:
-        """The routines to draw; a number stands for that many others."""
+    def shown(self, focus: int | None = None) -> tuple[Executed | int, ...]:
+        """At most `MAX_FRAMES` routines to draw: the first, the last, and those around `focus`, a routine from 0; a
+        number stands for that many others."""
         count = len(self.routines)
         if count <= MAX_FRAMES:
             return self.routines
-        last = count - (MAX_FRAMES - FIRST_FRAMES - 1)
-        return (*self.routines[:FIRST_FRAMES], last - FIRST_FRAMES, *self.routines[last:])
+        kept = set(range(count - MAX_FRAMES // 2, count))
+        if focus is not None and focus < count:
+            kept = {each for each in (*range(focus - 3, focus + 2), count - 2, count - 1) if 0 <= each < count}
+        for each in range(count):
+            if len(_with_gaps({*kept, each}, count)) <= MAX_FRAMES:
+                kept.add(each)
+        return tuple(self.routines[each.start] if len(each) == 1 else len(each) for each in _with_gaps(kept, count))
 
     @property
     def headline(self) -> str:
         """The outcome and the time."""
         stopped = self.end.message if self.end.outcome == "running" else self.end.outcome
         return f"{stopped} after {counted(self.end.time, 'step')}"
+
+
+def _with_gaps(kept: set[int], count: int) -> list[range]:
+    """The numbers below `count` in pieces: each that is kept, and those between them together."""
+    edges = sorted({0, count, *kept, *(each + 1 for each in kept)})
+    return [range(first, last) for first, last in pairwise(edges)]
 
 
 def save_comparison(start: Snapshot, strips: Sequence[Strip], path: str | Path, note: str = "program") -> None:
@@ -129,8 +140,10 @@ def save_comparison(start: Snapshot, strips: Sequence[Strip], path: str | Path, 
 
 def comparison(start: Snapshot, strips: Sequence[Strip], note: str = "program") -> Image.Image:
     """Draw executions that begin in the same world; `note` says which program and world it is."""
-    columns = _columns(max(len(strip.shown) for strip in strips))
-    heights = [HEADER + ceil(max(1, len(strip.shown)) / columns) * ROW_HEIGHT for strip in strips]
+    failed = [len(strip.routines) - 1 for strip in strips if strip.end.outcome != "finished"]
+    shown = [strip.shown(min(failed, default=None)) for strip in strips]
+    columns = _columns(max(map(len, shown)))
+    heights = [HEADER + ceil(max(1, len(each)) / columns) * ROW_HEIGHT for each in shown]
     right_height = sum(heights) + STRIP_GAP * (len(strips) - 1)
     listing = _Listing.of(start, strips, note, right_height)
     left = MARGIN + listing.width + 2 * GAP
@@ -141,10 +154,11 @@ def comparison(start: Snapshot, strips: Sequence[Strip], note: str = "program") 
     listing.draw(page, MARGIN, MARGIN)
     _draw_start(page, start, MARGIN + (listing.width - FRAME_WIDTH) // 2, MARGIN + listing.height + GAP)
     top = MARGIN
-    for strip, own in zip(strips, heights, strict=True):
+    for strip, frames, own in zip(strips, shown, heights, strict=True):
         if top > MARGIN:
             page.draw.line((left, top - GAP, width - MARGIN, top - GAP), "#d9d2c2", 2)
-        _draw_strip(page, strip, (left, top, width - MARGIN, top + own), columns)
+        _draw_header(page, strip, (left, top, width - MARGIN, top + HEADER))
+        _draw_frames(page, frames, (left, top + HEADER), columns)
         top += own + STRIP_GAP
     return image
 
@@ -283,13 +297,13 @@ def _noted(rows: Sequence[Row], count: int) -> tuple[Row, ...]:
     return tuple(shown)
 
 
-def _draw_strip(page: _Page, strip: Strip, box: Box, columns: int) -> None:
-    left, top, right, _ = box
-    _draw_header(page, strip, (left, top, right, top + HEADER))
-    shown, number = strip.shown, 0
+def _draw_frames(page: _Page, shown: Sequence[Executed | int], place: tuple[int, int], columns: int) -> None:
+    """The routines in rows, from a left upper corner on, each row with its timeline."""
+    left, top = place
+    number = 0
     for index, each in enumerate(shown):
         x = left + index % columns * (FRAME_WIDTH + GAP)
-        y = top + HEADER + index // columns * ROW_HEIGHT
+        y = top + index // columns * ROW_HEIGHT
         frame = x, y + TIMELINE, x + FRAME_WIDTH, y + TIMELINE + FRAME_HEIGHT
         if index % columns == 0:
             count = min(columns, len(shown) - index)
