@@ -3,9 +3,7 @@
 import json
 import os
 import signal
-import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -20,14 +18,12 @@ from program_guided.experiments.engine import Engine, Plan
 from program_guided.experiments.lines import read_lines
 from program_guided.experiments.runs import STARTS, Commits, commands, runs_of
 from program_guided.experiments.tables import _by_minutes, draw
-from program_guided.experiments.worker import environment
 from program_guided.tasks.learners import evaluate_entries
 from program_guided.tasks.minecraft.agents import PlannerAgent
 from program_guided.tasks.minecraft.task import Minecraft
 
-ROOT = Path(__file__).parents[1]
 COMMAND = (MODULE, instead.__name__)
-TINY = ("--num-envs", "8", "--variants", "1", "--held-out", "4", "--eval-minutes", "0.001")
+TINY = ("--num-envs", "32", "--variants", "1", "--held-out", "4", "--eval-minutes", "0.001")
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -85,7 +81,7 @@ def test_a_command_of_a_module_is_shown_as_one_types_it():
     [
         (("--minutes", "0"), "minutes 0.0: it must be more than 0"),
         (("--seed", "-1"), "seed -1"),
-        (("--num-envs", "9"), "num-envs 9"),
+        (("--num-envs", "9"), "num-envs 9: it must be a multiple of 32"),
         (("--held-out", "5000"), "held-out 5000: it must be from 1 to "),
     ],
 )
@@ -150,27 +146,22 @@ def test_a_training_with_other_settings_and_a_damaged_one_are_refused(baselines,
         baselines.Training(plan, tmp_path)
 
 
-def test_interrupted_it_saves_and_the_same_command_continues(baselines, tmp_path):
-    given = [sys.executable, *COMMAND, "--algorithm", "ppo", *TINY, "--out", "out"]
-    options = {"cwd": tmp_path, "env": environment(), "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    process = subprocess.Popen([*given, "--minutes", "10"], text=True, **options)
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "out" / "log.jsonl").is_file():
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    process.send_signal(signal.SIGTERM)
-    said, _ = process.communicate(timeout=60)
-    assert (process.returncode, "interrupted; the same command goes on" in said) == (130, True), said
-    assert not (tmp_path / "out" / "trained.json").exists()
-    with zipfile.ZipFile(tmp_path / "out" / "model.zip") as archive:
+def test_interrupted_it_saves_and_the_same_command_continues(baselines, tmp_path, monkeypatch, capsys):
+    given = ["--algorithm", "ppo", *TINY, "--out", str(tmp_path)]
+    handler = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(instead, "_show", lambda line: os.kill(os.getpid(), signal.SIGTERM))
+    assert instead.main([*given, "--minutes", "10"]) == 130
+    assert "interrupted; the same command goes on" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) is handler
+    assert not (tmp_path / "trained.json").exists()
+    with zipfile.ZipFile(tmp_path / "model.zip") as archive:
         state = json.loads(archive.read("state.json"))
-    minutes = str(state["seconds"] / 60 + 1e-5)
-    completed = subprocess.run([*given, "--minutes", minutes], text=True, check=True, **options)
-    record = json.loads((tmp_path / "out" / "trained.json").read_text())
-    assert record["curve"][: len(state["curve"])] == state["curve"], completed.stdout
-    assert record["curve"][-1]["step"] == state["steps"] + 8 * 128
-    assert record["minutes"] > state["seconds"] / 60
+    minutes = state["seconds"] / 60
+    assert instead.main([*given, "--minutes", str(minutes + 1e-5)]) == 0
+    record = json.loads((tmp_path / "trained.json").read_text())
+    assert [line["step"] for line in record["curve"]] == [state["steps"], 2 * state["steps"]] == [1024, 2048]
+    assert record["curve"][0] == state["curve"][0]
+    assert record["minutes"] > minutes
 
 
 # Measures
@@ -200,13 +191,15 @@ def test_the_agent_acts_in_the_worlds_in_which_it_is_measured(baselines, trained
     assert seen[0] == 6 > seen[-1] >= 1
 
 
-def test_measures_are_those_of_proto_evaluate(trained, tmp_path, capsys):
+def test_measures_are_those_of_proto_evaluate(trained, tmp_path, capsys, monkeypatch):
+    every = Minecraft.entries
+    monkeypatch.setattr(Minecraft, "entries", lambda self, split: every(self, split)[:9])
     folder, save = trained["maskable"].folder, tmp_path / "x.json"
     given = ["evaluate", str(folder), "--sample", "--seed", "1", "--split", "longer", "--split", "test"]
     assert instead.main([*given, "--save", str(save)]) == 0
     (agent,) = json.loads(save.read_text())["agents"].values()
     assert agent["splits"].keys() == {"test"}
-    assert agent["splits"]["test"]["programs"] == len(Minecraft().entries("test"))
+    assert agent["splits"]["test"]["programs"] == 9
     assert "test: " in capsys.readouterr().out
 
 

@@ -52,7 +52,7 @@ Name = Literal["ppo", "maskable", "recurrent"]
 ENVIRONMENT, TASK = "ProgramGuided/Minecraft-v0", "minecraft"
 MODEL, STATE, LOG = "model.zip", "state.json", "log.jsonl"
 SETTINGS: Mapping[str, Any] = {
-    "n_steps": 128,
+    "n_steps": 32,
     "batch_size": 1024,
     "n_epochs": 4,
     "learning_rate": 1e-3,
@@ -89,7 +89,7 @@ class Plan:
 
     algorithm: Name
     seed: int = 0
-    num_envs: int = 64
+    num_envs: int = 256
     variants: int = 64
     held_out: int = 200
     settings: Mapping[str, Any] = field(default_factory=lambda: dict(SETTINGS))

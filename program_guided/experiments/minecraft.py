@@ -307,18 +307,7 @@ INSTEAD_OF = {
     "recurrent": "RecurrentPPO, sb3-contrib",
 }
 """Algorithms of other libraries (`instead.py`), as the table calls them."""
-SMALL_INSTEAD = (
-    "--minutes",
-    "0.02",
-    "--eval-minutes",
-    "0.02",
-    "--num-envs",
-    "8",
-    "--variants",
-    "2",
-    "--held-out",
-    "10",
-)
+SMALL_INSTEAD = ("--minutes", "0.02", "--num-envs", "32", "--variants", "2", "--held-out", "10")
 
 
 def _instead(algorithm: str, name: str) -> Row:
