@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -261,3 +263,15 @@ def test_wrong_options_get_one_clear_line(case: str, tmp_path: Path, monkeypatch
     assert expected in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_command_finds_a_case_in_a_split_without_a_program(tmp_path):
+    png = tmp_path / "case.png"
+    command = [sys.executable, "-m", "program_guided", "run", "--split", "test", "--agent", "planner"]
+    found = subprocess.run([*command, "--beside", "random", "--only", "differ", "--png", str(png)], capture_output=True)
+    assert found.returncode == 0, found.stderr
+    assert png.is_file()
+    refused = subprocess.run([*command[:-2], "--task", "visual"], capture_output=True, text=True)
+    assert refused.returncode != 0
+    assert "name a program before the options" in refused.stderr
+    assert refused.stderr.count("\n") == 1

@@ -13,16 +13,19 @@ import tyro
 from program_guided.cli.parsing import asks_for_help, own_options, parse, select
 from program_guided.cli.tasks import (
     BUILT_IN,
+    Source,
     command_of,
     is_checkpoint,
+    named_task,
     program_of,
     read_source,
     task_of_agents,
     with_options,
 )
 from program_guided.errors import DataError, UsageError
+from program_guided.language.syntax import Program
 from program_guided.output import OptionalText
-from program_guided.registry import SHIPPED
+from program_guided.registry import DEFAULT_TASK, SHIPPED
 from program_guided.shipped import example, written_seed
 
 __all__ = ["DESCRIPTION", "main"]
@@ -30,6 +33,9 @@ __all__ = ["DESCRIPTION", "main"]
 DESCRIPTION = """Execute a program with a learned executor, or with a built-in agent.
 
 Options that belong to a task are shown with a program of it: proto run bridge --help"""
+
+AS_IN = "as in: proto run bridge --seed 1 (proto examples lists what there is)"
+NO_PROGRAM = f"name a program before the options, {AS_IN}"
 
 
 @dataclass(frozen=True)
@@ -51,18 +57,24 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     chosen = select(Selection, arguments, "proto run")
     file = next((each for each in chosen.file if example(each).exists()), next(iter(chosen.file), None))
-    if (file is None) == (chosen.program is None):
+    of_split = file is None and chosen.program is None and any(each.split("=")[0] == "--split" for each in arguments)
+    if (file is None) == (chosen.program is None) and not of_split:
         if asks_for_help(arguments):
             parse("proto run", DESCRIPTION, arguments, {"selection": Selection()})
-        problem = "name a program before the options" if file is None else "give a file or --program, not both"
-        raise UsageError(f"{problem}, as in: proto run bridge --seed 1 (proto examples lists what there is)")
+        raise UsageError(NO_PROGRAM if file is None else f"give a file or --program, not both, {AS_IN}")
     named = None
     if chosen.task is not None or (chosen.agent is not None and is_checkpoint(chosen.agent)):
         named = task_of_agents(() if chosen.agent is None else (chosen.agent,), chosen.task)
-    source = read_source(file, chosen.program)
-    task, program = program_of(source, named)
+    if of_split:
+        source, task, program = Source(Path("<split>"), ""), named or named_task(DEFAULT_TASK), Program(())
+    else:
+        source = read_source(file, chosen.program)
+        task, program = program_of(source, named)
     agent = chosen.agent or _shipped(task)
-    command = _with_seed(command_of(task, "run"), source.text)
+    kind = command_of(task, "run")
+    if of_split and not getattr(kind, "FINDS_PROGRAMS", False):
+        raise UsageError(NO_PROGRAM)
+    command = _with_seed(kind, source.text)
     parts = {"selection": Selection(), "running": command, **own_options(task, command)}
     options = parse("proto run", DESCRIPTION, arguments, parts)
     if len(options.selection.file) > 1:

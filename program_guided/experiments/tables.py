@@ -187,7 +187,7 @@ def _plot_curves(
             places, values = points(curves)
             means = [fmean(each) for each in values]
             errors = [stdev(each) / len(each) ** 0.5 if len(each) > 1 else 0.0 for each in values]
-            (drawn,) = axes.plot(places, means, label=row.name)
+            (drawn,) = axes.plot(places, means, label=row.name, marker="." if len(places) == 1 else None)
             low, high = ([mean + sign * error for mean, error in zip(means, errors, strict=True)] for sign in (-1, 1))
             axes.fill_between(places, low, high, color=drawn.get_color(), alpha=0.2, linewidth=0)
     axes.set(xlabel=label, ylabel="held-out programs finished, %", ylim=(0, 100))

@@ -96,9 +96,17 @@ class ExecutorAgent:
     """Acts by a model: greedily with a repetition penalty (0: strictly greedily), or by sampling."""
 
     def __init__(
-        self, model: Model, *, repetition_penalty: float = REPETITION_PENALTY, sample: bool = False, seed: int = 0
+        self,
+        model: Model,
+        *,
+        repetition_penalty: float = REPETITION_PENALTY,
+        sample: bool = False,
+        seed: int = 0,
+        erase_results: bool = False,
     ) -> None:
+        """`erase_results`: Z is zero before every step, so that no routine gets another's result."""
         self.model, self.repetition_penalty, self.sample = model.eval(), repetition_penalty, sample
+        self.erase_results = erase_results
         self._generator = torch.Generator().manual_seed(seed)
         self._worlds: Observable | None = None
         self._memory: Memory
@@ -127,6 +135,8 @@ class ExecutorAgent:
         begun = (worlds.time == 0) & running
         memory.execution.forget(begun)
         memory.penalty.forget(begun | (worlds.ended >= 0))
+        if self.erase_results:
+            memory.execution.results.zero_()
         seen, attention = memory.execution.observe(numbers), Watch()
         logits, rows = infer(self.model, seen, attention if watch else None)
         memory.execution.keep(rows, numbers)

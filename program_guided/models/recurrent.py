@@ -49,7 +49,7 @@ class Recurrent(Model):
         self.attention = ProgramAttention(width, memory, heads)
         self._encoded: list[Encoded] = []
         self._place: dict[bytes, tuple[int, int]] = {}
-        """Of the tokens of a program, the number of its batch in `_encoded`, and its row there."""
+        """By the tokens of a program, the number of its batch in `_encoded`, and its row there."""
         self._weights: tuple[bool, int] = (False, -1)
 
     @abstractmethod

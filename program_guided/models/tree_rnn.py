@@ -64,8 +64,8 @@ class TreeRNN(Recurrent):
         return torch.cat(self.cell(torch.cat([found, state], dim=1), (hidden, cell)), dim=1)
 
     def _tree(self, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor, int]:
-        """Of every line its parent's number (programs, lines), -1 for none, and of every token the number of its line
-        (programs, tokens), -1 for tokens that only open and close blocks; the lines' depths, and their number."""
+        """Parents of the lines (programs, lines), -1 for none; the line of each token (programs, tokens), -1 for tokens
+        that only open and close blocks; the lines' depths (programs, lines), and their number."""
         newline, indent, dedent = (tokens == SYMBOL[name] for name in ("newline", "indent", "dedent"))
         line = newline.int().cumsum(dim=1) - newline.int()
         level = indent.int().cumsum(dim=1) - dedent.int().cumsum(dim=1)

@@ -59,6 +59,8 @@ class Evaluate:
     """Sample actions instead of choosing greedily."""
     seed: int = 0
     """Seed of agents that sample."""
+    erase_results: Flag = False
+    """Erase the result matrix Z before every step: no routine gets another's result."""
     breakdown: Flag = False
     """Show which routines fail and why, and completion by program length."""
     json: Flag = False
@@ -75,8 +77,7 @@ class Evaluate:
         splits = self._splits()
         for name in agents:
             self._agent(task, name)  # unreadable checkpoints are errors before anything is measured
-        acting = {"repetition_penalty": self.repetition_penalty, "sample": self.sample, "seed": self.seed}
-        figures: dict[str, Any] = {**acting, "unseen": self.unseen, "worlds": self.worlds, "sides": self.sides}
+        figures: dict[str, Any] = {**self._acting(), "unseen": self.unseen, "worlds": self.worlds, "sides": self.sides}
         figures["agents"] = {}
         with progress_bars() as progress:
             for name in agents:
@@ -151,9 +152,12 @@ class Evaluate:
             from program_guided.tasks.minecraft.routines import IgnorantPlanner, read_routine
 
             return IgnorantPlanner(read_routine(self.unseen), self.seed), {}
-        acting = {"repetition_penalty": self.repetition_penalty, "sample": self.sample, "seed": self.seed}
-        agent, training, _ = world_agent(task, name, **acting)
+        agent, training, _ = world_agent(task, name, **self._acting())
         return agent, training
+
+    def _acting(self) -> dict[str, Any]:
+        """The way to act, as `ExecutorAgent` takes it."""
+        return {name: getattr(self, name) for name in ("repetition_penalty", "sample", "seed", "erase_results")}
 
     def _draw(self, figures: Mapping[str, Any]) -> None:
         if self.figure is None:

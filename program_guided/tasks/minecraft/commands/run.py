@@ -59,6 +59,8 @@ class Run:
     """Execute a program in a world, animated."""
 
     LEAVE_OUT: ClassVar[tuple[str, ...]] = ("data_flow",)
+    FINDS_PROGRAMS: ClassVar[bool] = True
+    """With --split, a program may be left out."""
 
     seed: int = 0
     """Seed of the world, and of chance; left out, the one that the program names (# seed: 9), or 0."""
