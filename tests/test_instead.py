@@ -164,6 +164,15 @@ def test_interrupted_it_saves_and_the_same_command_continues(baselines, tmp_path
     assert record["minutes"] > minutes
 
 
+def test_features_do_not_depend_on_the_order_of_an_observation_s_entries(trained):
+    """Rollouts have the environment's order, minibatches that of the space."""
+    model = trained["ppo"].model
+    observation, _ = model.policy.obs_to_tensor(model.get_env().reset())
+    turned = dict(reversed(observation.items()))
+    assert list(turned) != list(observation)
+    assert (model.policy.extract_features(turned) == model.policy.extract_features(observation)).all()
+
+
 # Measures
 
 

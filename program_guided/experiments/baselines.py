@@ -102,10 +102,12 @@ class Features(BaseFeaturesExtractor):
 
     def __init__(self, observation_space: spaces.Dict, features_dim: int = FEATURES) -> None:
         super().__init__(observation_space, features_dim)
+        self.names = tuple(observation_space.spaces)
         self.layer = nn.Linear(spaces.flatdim(observation_space), features_dim)
 
     def forward(self, observations: Mapping[str, Tensor]) -> Tensor:
-        flat = torch.cat([each.flatten(start_dim=1) for each in observations.values()], dim=1)
+        # rollouts and minibatches have the entries in different orders
+        flat = torch.cat([observations[name].flatten(start_dim=1) for name in self.names], dim=1)
         return torch.relu(self.layer(flat.log1p()))
 
 

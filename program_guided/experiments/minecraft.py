@@ -149,6 +149,7 @@ ADDITIONS_OFF = {
     "count feature": ("--no-count-feature",),
     "inventory as items": ("--no-inventory-items",),
     "feed-forward": ("--no-feed-forward",),
+    "projections": ("--no-projections",),
     "memory": ("--no-memory",),
     "visits": ("--no-visits",),
     "cross-entropy (l2)": ("--loss", "l2"),
@@ -183,15 +184,18 @@ ADDITIONS = _world(
         _row("dense", "paper", *SHORT, "--blocks", "1", name="one block", minutes=4.0),
         _row("dense", "paper", *SHORT, "--blocks", "3", name="three blocks", minutes=8.0),
         _row("dense", "paper", *SHORT, *LITERAL, name="nearly literal", minutes=5.0),
+        _row("dense", "paper", *SHORT, "--released", name="order of the released code", minutes=6.0),
     ),
 )
 
 PARTS_OFF = {
+    "value propagation": ("--no-propagation",),
+    "counting heads": ("--no-counting",),
     "names": ("--no-names",),
+    "context": ("--no-context",),
     "visits": ("--no-visits",),
 }
-"""Parts of `plus`, and how each is switched off. To come, when their switches exist: value propagation, counting heads,
-context; and a row of PGA with propagation."""
+"""Parts of `plus`, and how each is switched off."""
 PARTS = _world(
     "parts",
     "What `plus` consists of: programs finished, learned from reward, %",
@@ -199,6 +203,9 @@ PARTS = _world(
     (
         _row("reward", "plus"),
         *(_row("reward", "plus", *off, name=f"without {part}") for part, off in PARTS_OFF.items()),
+        _row("reward", "pga"),
+        _row("reward", "pga", "--with-propagation", name="PGA with value propagation"),
+        _row("reward", "pga", "--fusion", "concat", name="PGA, goal beside the state (concat)"),
     ),
 )
 
@@ -207,6 +214,7 @@ RECIPE_OFF = {
     "hindsight": ("--hindsight-share", "0"),
     "condition labels": ("--replay-batch", "0"),
     "sharpening": ("--inverse-temperature", "1"),
+    "second tries": ("--retry-share", "0"),
 }
 RECIPE = _world(
     "recipe",
@@ -223,13 +231,22 @@ A2C = {
     "entropy 0.01": ("--ent-coef", "0.01"),
     "entropy 0": ("--ent-coef", "0"),
     "512 x 32 rollouts": ("--num-envs", "512", "--num-steps", "32"),
+    "standardised advantages": ("--standardise",),
+    "short programs first": ("--curriculum-threshold", "0.7"),
+    "answers given": ("--answers", "given"),
+    "wrong answers forgiven": ("--answers", "forgiven"),
+    "reward for every routine": (),
+    "entropy 0.01, 512 x 32, standardised, short first": (
+        *("--ent-coef", "0.01", "--num-envs", "512", "--num-steps", "32"),
+        *("--standardise", "--curriculum-threshold", "0.7"),
+    ),
 }
-"""Ways to train by A2C; the paper's entropy is 0.1. To come: standardised advantages, short programs first, conditions
-answered by the interpreter, wrong answers that do not end the episode, reward for every routine."""
+"""Ways to train by A2C; the paper's entropy is 0.1."""
 
 
 def _a2c(model: str, name: str, arguments: tuple[str, ...]) -> Row:
-    return _row("reward", model, "--algorithm", "a2c", *arguments, name=f"{NAMES[model]}, A2C, {name}", minutes=97.0)
+    target = "progress" if name == "reward for every routine" else "reward"
+    return _row(target, model, "--algorithm", "a2c", *arguments, name=f"{NAMES[model]}, A2C, {name}", minutes=97.0)
 
 
 ALGORITHMS = _world(
@@ -249,18 +266,25 @@ DATA_FLOW_OFF = {
     "without memory": ("--no-memory",),
     "without structure guidance": ("--no-structure",),
 }
-"""To come: Z erased at every step, and the rivals."""
 DATA_FLOW = _world(
     "data_flow",
     "Programs with data flow finished, %",
     "Does the structure guidance matter where routines need the results of others?",
-    tuple(
-        _row("dense", "plus", "--data-flow", *off, name=f"ProTo, plus, {part}", minutes=60.0)
-        for part, off in DATA_FLOW_OFF.items()
+    (
+        *(
+            _row("dense", "plus", "--data-flow", *off, name=f"ProTo, plus, {part}", minutes=60.0)
+            for part, off in DATA_FLOW_OFF.items()
+        ),
+        *(
+            _row("dense", model, "--data-flow", name=f"{NAMES[model]}", minutes=60.0)
+            for model in NAMES
+            if model != "plus"
+        ),
     ),
     measures=(
         Measure("strictly greedy", ("--repetition-penalty", "0", "--split", "data-flow")),
         Measure("repetition penalty", ("--split", "data-flow")),
+        Measure("Z erased", ("--erase-results", "--split", "data-flow")),
     ),
     small_measure=("--split", "data-flow"),
     seeds=3,
