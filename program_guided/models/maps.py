@@ -13,7 +13,7 @@ from program_guided.models.readers.grid import MAX_VISITS, Maps
 __all__ = ["MapReader", "StateEncoder"]
 
 CHANNELS = (32, 64, 96, 128)
-"""Channels of the convolutions; each has a kernel of 3 and a stride of 2, and pads the border."""
+"""Channels of the convolutions; each has a kernel of 3 and a stride of 2, pads the border and is normalised."""
 INVENTORY = 256
 """Width of the inventory's two layers."""
 
@@ -49,6 +49,7 @@ class StateEncoder(nn.Module):
         self.kinds, planes = reader.kinds, reader.kinds + 1 + reader.visits
         sizes = zip((planes, *CHANNELS), CHANNELS, strict=False)
         self.convolutions = nn.ModuleList(nn.Conv2d(*size, kernel_size=3, stride=2, padding=1) for size in sizes)
+        self.norms = nn.ModuleList(nn.GroupNorm(1, channels) for channels in CHANNELS)
         self.carried = nn.ModuleList([nn.Linear(max(1, reader.items), INVENTORY), nn.Linear(INVENTORY, INVENTORY)])
         layers = (*CHANNELS, INVENTORY, INVENTORY)
         self.modulations = None if goal is None else nn.ModuleList(nn.Linear(goal, 2 * each) for each in layers)
@@ -57,7 +58,7 @@ class StateEncoder(nn.Module):
         """(batch, width); goal (batch, goal)."""
         seen = self.planes(maps)
         for number, convolution in enumerate(self.convolutions):
-            seen = relu(self._modulated(convolution(seen), goal, number))
+            seen = relu(self._modulated(self.norms[number](convolution(seen)), goal, number))
         carried = maps.inventory.float()
         carried = carried if carried.shape[1] else carried.new_zeros(len(carried), 1)
         for number, layer in enumerate(self.carried):
