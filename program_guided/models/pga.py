@@ -4,8 +4,8 @@ The pointer is the same as everybody's; what is learned are two networks that se
 nothing else of the program: a *policy* (actions and values) and a *perception* (answers). Each encodes the map by four
 convolutions, the inventory and the routine's words (the goal) by two layers, and lets the goal modulate every channel.
 No code was published. Decided here, where the paper is silent: the border is padded and what is left of the map after
-the last layer is reduced by its maximum (without padding, small maps vanish); convolutions are normalised, without which
-it hardly learns here; words are embeddings of 32, in the order of the routine; one layer of 256 joins map and inventory.
+the last layer is reduced by its maximum (without padding, small maps vanish); convolutions are normalised, or
+it hardly learns; words are embeddings of 32, in the order of the routine; one layer of 256 joins map and inventory.
 1.16 million parameters in the paper's world (1.21 there).
 
 A row of Z is the output of the policy beside that of the perception; heads read the half that is theirs. Results of
