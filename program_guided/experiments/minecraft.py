@@ -214,7 +214,6 @@ RECIPE_OFF = {
     "hindsight": ("--hindsight-share", "0"),
     "condition labels": ("--replay-batch", "0"),
     "sharpening": ("--inverse-temperature", "1"),
-    "second tries": ("--retry-share", "0"),
 }
 RECIPE = _world(
     "recipe",

@@ -267,8 +267,6 @@ class PPOSettings(RewardSettings):
     """Programs of one more routine are admitted when this share of the recent episodes was finished; 0: all at once."""
     curriculum_focus: float = 0.5
     """Share of the episodes whose programs are drawn by how often such routines have failed lately."""
-    retry_share: float = 0.75
-    """Share of the failed episodes that are tried again, in the same world, once all programs are admitted."""
 
     COUNTS: ClassVar[tuple[str, ...]] = (
         *RewardSettings.COUNTS,
