@@ -2,7 +2,7 @@
 
 +1 when the whole program is finished, and nothing else (target `progress`: for each routine). What makes that enough:
 
-- A curriculum (`curriculum.py`): programs from short to long, those with failures more often, the same worlds again.
+- A curriculum (`curriculum.py`): programs from short to long, those with failures more often.
 - Conditions and values are learned from the labels that the interpreter gives away (`rollouts.py`), again and again,
   with all that follows from them (`replay.py`); behaviours from their advantage.
 - Hindsight: steps that ended a routine which was not asked for are a success of that routine (`Worlds.hindsight`).
