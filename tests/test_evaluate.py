@@ -1,8 +1,12 @@
-"""Which checkpoints are averaged, and which of the paper's figures stand beside them."""
+"""Which checkpoints are averaged, which of the paper's figures stand beside them, and programs made for a measure."""
 
 import pytest
 
+from program_guided.errors import DataError
+from program_guided.language.syntax import calls
 from program_guided.tasks.commands import means_of
+from program_guided.tasks.minecraft.agents import PlannerAgent, rollout
+from program_guided.tasks.minecraft.building import programs_with_numbers
 from program_guided.tasks.minecraft.commands.evaluate import _in_paper, _kind
 
 
@@ -68,3 +72,18 @@ def test_the_paper_s_figures_stand_only_beside_what_they_are_of():
     assert _in_paper({**all_seen, "sides": (10, 10)}, "reward", "longer") == ""
     assert [_in_paper(unseen, kind, "test") for kind in ("planner", "reward", "dense")] == ["11.4", "59.3", ""]
     assert _in_paper(unseen, "reward", "longer") == ""
+
+
+def test_programs_with_numbers_compare_with_them_and_can_be_finished():
+    entries = programs_with_numbers(5, 8, 6)
+    assert entries == programs_with_numbers(5, 8, 6)
+    for entry in entries:
+        numbers = [int(call.words[2]) for call in calls(entry.program.body) if call.operation in ("agent", "env")]
+        assert max(numbers) in range(5, 9)
+    assert rollout(entries, PlannerAgent()).finished.all()
+
+
+@pytest.mark.parametrize("numbers", [(4, 8), (8, 5), (5, 100)])
+def test_numbers_that_train_has_or_no_program_can_have_are_refused(numbers):
+    with pytest.raises(DataError, match="two numbers from 5 to 99, rising"):
+        programs_with_numbers(*numbers, 1)

@@ -40,15 +40,19 @@ def test_maps_of_every_side_are_seen(fusion, sides):
     assert torch.isfinite(logits.max(dim=1).values).all()
 
 
-def test_what_the_agent_sees_is_the_kinds_of_cells_and_itself():
+def test_what_the_agent_sees_is_the_cells_around_it_and_their_places():
     model = pga()
     seen = observed(model)
     planes = model.policy.state.planes(model.reader.encode(seen.arrays))
-    assert planes.shape == (12, model.reader.kinds + 1, 8, 8)
-    assert (planes[:, :-1].argmax(dim=1) == seen.arrays["map"]).all()
-    row, column = seen.arrays["agent"].long().T
-    assert (planes[torch.arange(12), -1, row, column] == 1).all()
-    assert (planes[:, -1].sum(dim=(1, 2)) == 1).all()
+    assert planes.shape == (12, model.reader.kinds + 2, 15, 15)
+    for window, cells, (row, column) in zip(planes, seen.arrays["map"], seen.arrays["agent"].tolist(), strict=True):
+        own = window[:, 7 - row : 15 - row, 7 - column : 15 - column]
+        assert (own[:-2].argmax(dim=0) == cells).all()
+        places = torch.arange(8) / model.reader.config.side
+        assert (own[-2] == places[:, None]).all()
+        assert (own[-1] == places[None]).all()
+        assert window[0].sum() == 15 * 15 - (cells > 0).sum()
+        assert window[-2:].sum() == own[-2:].sum()
 
 
 def test_actions_and_values_are_the_policys_and_answers_the_perceptions():

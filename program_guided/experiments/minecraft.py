@@ -311,14 +311,17 @@ PROGRAM_LENGTHS = Experiment(
 
 BEYOND = _world(
     "beyond",
-    "Programs finished on larger maps, and longer programs, %",
-    "Does an executor go on where training ended: maps of side 10 and 12 instead of 8, 200 tokens instead of 80?",
+    "Programs finished on larger maps, longer programs, and programs with larger numbers, %",
+    "Does an executor go on where training ended: maps of side 10 and 12 instead of 8, 200 tokens instead of 80, "
+    "comparisons with numbers above 4?",
     tuple(replace(_row(target, "plus"), paper={}) for target in ("dense", "reward")),
     measures=(
         Measure("side 10", ("--sides", "10", "10", "--split", "test")),
         Measure("side 12", ("--sides", "12", "12", "--split", "test")),
         Measure("200 tokens", ("--tokens", "200")),
+        Measure("numbers 5 to 8", ("--numbers", "5", "8")),
     ),
+    seeds=3,
 )
 
 # Without an executor

@@ -273,6 +273,12 @@ class Domain:
     def word_index(self) -> dict[str, int]:
         return {word: index for index, word in enumerate(self.vocabulary)}
 
+    def alternatives(self, word: str) -> set[str]:
+        """The other words of all closed lists that contain this one."""
+        parameters = (parameter for operation in self.operations for parameter in operation.parameters)
+        lists = [set(each.words) for each in parameters if isinstance(each, Choice) and word in each.words]
+        return set().union(*lists) - {word}
+
     @cached_property
     def has_conditions(self) -> bool:
         """True if any operation can be a condition."""

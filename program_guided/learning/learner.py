@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 from program_guided.errors import DataError
 from program_guided.learning.settings import Settings
 from program_guided.models.model import Model
+from program_guided.models.semantics import Semantics
 
 __all__ = ["AllReduce", "AnySettings", "Learner", "Share", "alone", "check_device"]
 
@@ -48,6 +49,9 @@ class Learner(ABC, Generic[AnySettings]):
         self.settings, self._all_reduce = settings, all_reduce
         kept = model.state_dict().keys() - dict(model.named_parameters()).keys()
         averaged = dict(self.average.named_buffers())
+        self._word_tables = [each.word.weight for each in self.average.modules() if isinstance(each, Semantics)]
+        self.stand_ins: Mapping[int, Sequence[int]] = {}
+        """Of each word that no training program has, the words whose mean it is read as."""
         self._buffers = [(averaged[name], given) for name, given in model.named_buffers() if name in kept]
         self.done = 0
         """Iterations that are over."""
@@ -110,6 +114,9 @@ class Learner(ABC, Generic[AnySettings]):
         torch._foreach_add_(kept, latest, alpha=1 - decay)
         for own, given in self._buffers:
             own.copy_(given)
+        for word, others in self.stand_ins.items():
+            for table in self._word_tables:
+                table[word] = table[list(others)].mean(dim=0)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """All that the rest of the training depends on besides the weights: this process's tensors, and its numbers."""

@@ -1,14 +1,19 @@
-"""Maps seen by convolutions, as in Program Guided Agent (Sun et al., 2020): how the paper's rivals see a state."""
+"""Maps seen by convolutions, as in Program Guided Agent (Sun et al., 2020): how the paper's rivals see a state.
+
+Decided here: the map is centred on the agent, and a cell has its row and column, since the cells of `paper` have both
+their offset to the agent and their position. Seen as a whole map with a plane for the agent, `pga` finished half as
+many programs after the same training (docs/log.md).
+"""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import one_hot, relu
+from torch.nn.functional import one_hot, pad, relu
 
 from program_guided.errors import DataError
 from program_guided.models.readers.config import Grid, ReaderConfig
-from program_guided.models.readers.grid import MAX_VISITS, Maps
+from program_guided.models.readers.grid import MAX_OFFSET, MAX_VISITS, Maps
 
 __all__ = ["MapReader", "StateEncoder"]
 
@@ -46,7 +51,8 @@ class StateEncoder(nn.Module):
 
     def __init__(self, reader: MapReader, goal: int | None = None) -> None:
         super().__init__()
-        self.kinds, planes = reader.kinds, reader.kinds + 1 + reader.visits
+        self.kinds, self.side = reader.kinds, reader.config.side
+        planes = reader.kinds + 2 + reader.visits
         sizes = zip((planes, *CHANNELS), CHANNELS, strict=False)
         self.convolutions = nn.ModuleList(nn.Conv2d(*size, kernel_size=3, stride=2, padding=1) for size in sizes)
         self.norms = nn.ModuleList(nn.GroupNorm(1, channels) for channels in CHANNELS)
@@ -66,13 +72,19 @@ class StateEncoder(nn.Module):
         return torch.cat([seen.amax(dim=(2, 3)), carried], dim=1)
 
     def planes(self, maps: Maps) -> Tensor:
-        """(batch, planes, side, side): a plane for each kind of cell, one for the agent, perhaps one for its visits."""
-        place = maps.agent[:, 0].long() * maps.side + maps.agent[:, 1].long()
-        parts = [one_hot(maps.kinds.long(), self.kinds).float(), one_hot(place, maps.side**2).float()[..., None]]
+        """(batch, planes, window, window) of the cells around the agent: a plane for each kind of cell, two for row and
+        column, perhaps one for visits."""
+        side, offsets = maps.side, torch.arange(-MAX_OFFSET, MAX_OFFSET + 1, device=maps.kinds.device)
+        row, column = (maps.agent.long()[:, :, None] + offsets).unbind(dim=1)
+        row, column = row[:, :, None].expand(-1, -1, len(offsets)), column[:, None].expand(-1, len(offsets), -1)
+        inside = (row >= 0) & (row < side) & (column >= 0) & (column < side)
+        index = (row * side + column).masked_fill(~inside, side * side).flatten(1)
+        kinds = pad(maps.kinds, (0, 1)).gather(1, index).view_as(row)
+        parts = [one_hot(kinds.long(), self.kinds), torch.stack([row, column], dim=3) * inside[..., None] / self.side]
         if maps.visits is not None:
-            parts.append(maps.visits.clamp(max=MAX_VISITS)[..., None] / MAX_VISITS)
-        planes = torch.cat(parts, dim=2)
-        return planes.transpose(1, 2).reshape(len(planes), -1, maps.side, maps.side)
+            visits = pad(maps.visits, (0, 1)).gather(1, index).view_as(row)
+            parts.append(visits[..., None].clamp(max=MAX_VISITS) / MAX_VISITS)
+        return torch.cat(parts, dim=3).movedim(3, 1)
 
     def _modulated(self, channels: Tensor, goal: Tensor | None, layer: int) -> Tensor:
         if self.modulations is None or goal is None:

@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from program_guided.errors import DataError
 from program_guided.language.domain import Domain
@@ -116,7 +117,18 @@ class BatchWorldTask(TaskBase):
 
         entries = self.entries("train")[: -self.held_out]
         worlds = self.worlds(entries, settings.num_envs // share[1], variants=settings.variants)
-        return world_learner(model, worlds, settings, target, seed, share, all_reduce or alone)
+        learner = world_learner(model, worlds, settings, target, seed, share, all_reduce or alone)
+        learner.stand_ins = self._stand_ins(worlds.programs.words)
+        return learner
+
+    def _stand_ins(self, words: NDArray[Any]) -> dict[int, list[int]]:
+        """Of each word that these programs do not have, the words that they have in such a place."""
+        known, index = set(np.unique(words).tolist()), self.vocabulary.index
+        stand_ins = {}
+        for word in (word for word, number in index.items() if number not in known):
+            others = [index[other] for other in sorted(self.learned_domain.alternatives(word))]
+            stand_ins[index[word]] = [other for other in others if other in known]
+        return {word: others for word, others in stand_ins.items() if others}
 
     def validate(self, model: Model) -> Validation:
         from program_guided.learning.executor_agent import ExecutorAgent

@@ -19,14 +19,14 @@ from program_guided.language.printer import count_control, count_tokens
 from program_guided.language.sampler import Shape, between, sample_program
 from program_guided.language.syntax import Block, Call, If, Node, Program, calls
 from program_guided.tasks.minecraft.agents import PlannerAgent, at_condition, condition_key, rollout
-from program_guided.tasks.minecraft.domain import DOMAIN
+from program_guided.tasks.minecraft.domain import DOMAIN, LARGEST_COUNT
 from program_guided.tasks.minecraft.entry import Entry
-from program_guided.tasks.minecraft.sampler import SHAPES, DataFlowVocabulary, MinecraftVocabulary
+from program_guided.tasks.minecraft.sampler import MAX_COUNTED, SHAPES, DataFlowVocabulary, MinecraftVocabulary
 from program_guided.tasks.minecraft.splits import DATA_FLOW, SIZES
 from program_guided.tasks.minecraft.world.batch import DEFAULT_SIDES, Batch
 from program_guided.tasks.minecraft.world.rules import Action, Outcome
 
-__all__ = ["Conditions", "build_splits", "condition_traces", "programs_of_length"]
+__all__ = ["Conditions", "build_splits", "condition_traces", "programs_of_length", "programs_with_numbers"]
 
 CHUNK = 500
 SHORTEST, LONGEST = 40, 400
@@ -93,15 +93,41 @@ def programs_of_length(tokens: int, count: int) -> tuple[Entry, ...]:
     """`count` programs of about `tokens` tokens (5 % more or less), the same on every call."""
     if not SHORTEST <= tokens <= LONGEST:
         raise DataError(f"programs of {tokens} tokens: from {SHORTEST} to {LONGEST} can be made")
-    random = Random(f"program_guided minecraft {DOMAIN.version} {tokens} tokens")
     shape = Shape(routines=(max(2, tokens // 8), max(4, tokens // 4)), depth=3)
+
+    def fits(program: Program) -> bool:
+        return abs(count_tokens(program, DOMAIN) - tokens) <= tokens * 0.05
+
+    return _possible_programs(f"{tokens} tokens", shape, fits, count)
+
+
+def programs_with_numbers(low: int, high: int, count: int) -> tuple[Entry, ...]:
+    """`count` programs like those of test with a condition that compares with a number from `low` to `high`, the same
+    on every call. Worlds have up to 4 objects of a kind."""
+    if not MAX_COUNTED < low < high <= LARGEST_COUNT:
+        raise DataError(f"numbers {low} {high}: two numbers from {MAX_COUNTED + 1} to {LARGEST_COUNT}, rising")
+
+    def fits(program: Program) -> bool:
+        compared = [call.words[2] for call in calls(program.body) if call.operation in ("agent", "env")]
+        return _is_short(program) and any(low <= int(number) <= high for number in compared)
+
+    return _possible_programs(f"numbers {low} to {high}", SHAPES["test"], fits, count, (low, high))
+
+
+def _possible_programs(
+    name: str,
+    shape: Shape,
+    fits: Callable[[Program], bool],
+    count: int,
+    numbers: tuple[int, int] = (0, MAX_COUNTED),
+) -> tuple[Entry, ...]:
+    """Sampled programs that fit and can be finished in some world; the draw depends on the name."""
+    random = Random(f"program_guided minecraft {DOMAIN.version} {name}")
     found: list[Entry] = []
     while len(found) < count:
-        vocabulary = MinecraftVocabulary(between(random, *DEFAULT_SIDES))
+        vocabulary = MinecraftVocabulary(between(random, *DEFAULT_SIDES), numbers)
         entry = Entry(sample_program(vocabulary, shape, random), between(random, 0, 2**31 - 1))
-        if abs(count_tokens(entry.program, DOMAIN) - tokens) <= tokens * 0.05 and Batch(
-            [entry], 1, require_worlds=False
-        ).possible(0):
+        if fits(entry.program) and Batch([entry], 1, require_worlds=False).possible(0):
             found.append(entry)
     return tuple(found)
 
@@ -134,8 +160,7 @@ def _sample(name: str, random: Random) -> Entry | None:
     source = DataFlowVocabulary if name in DATA_FLOW else MinecraftVocabulary
     program = _renamed(sample_program(source(between(random, *DEFAULT_SIDES)), SHAPES[name], random))
     seed = between(random, 0, 2**31 - 1)
-    tokens, control = count_tokens(program, DOMAIN), count_control(program.body)
-    short = tokens <= LONGEST_TRAIN and control <= MAX_TRAIN_CONTROL
+    tokens, control, short = count_tokens(program, DOMAIN), count_control(program.body), _is_short(program)
     fits = {
         "train": short,
         "test": short,
@@ -146,6 +171,11 @@ def _sample(name: str, random: Random) -> Entry | None:
         "data-flow": short and _uses_results(program),
     }
     return Entry(program, seed) if fits[name] else None
+
+
+def _is_short(program: Program) -> bool:
+    """Whether it is as short and simple as all programs of train."""
+    return count_tokens(program, DOMAIN) <= LONGEST_TRAIN and count_control(program.body) <= MAX_TRAIN_CONTROL
 
 
 def _uses_results(program: Program) -> bool:

@@ -13,13 +13,14 @@ from program_guided.language.syntax import Argument, Call
 from program_guided.tasks.minecraft.domain import COMPARATORS, DOMAIN, OBJECTS
 from program_guided.tasks.minecraft.world.rules import MERCHANTS
 
-__all__ = ["SHAPES", "DataFlowVocabulary", "MinecraftVocabulary"]
+__all__ = ["MAX_COUNTED", "SHAPES", "DataFlowVocabulary", "MinecraftVocabulary"]
 
 BEHAVIOURS = ("mine", "mine", "mine", "goto", "goto", "place", "place", "sell", "sell", "build_bridge")
 """Drawn uniformly; the weight of an operation is its number of occurrences here."""
 PRESENT_OR_NOT = (*OBJECTS, "river", "river", "river", "bridge", "bridge", "wall", "wall")
 COUNTED = (*OBJECTS, *OBJECTS, "merchant", "wall")
 MAX_COUNTED = 4
+"""Largest number of a condition, and of objects of a kind in a world."""
 COUNTING = 0.35
 """With data flow: the share of statements that count."""
 CHANGING = 0.7
@@ -39,12 +40,12 @@ SHAPES = {
 
 
 class MinecraftVocabulary:
-    """Draws calls; coordinates stay within `extent`."""
+    """Draws calls; coordinates stay within `extent`, numbers of conditions between two bounds."""
 
     domain = DOMAIN
 
-    def __init__(self, extent: int) -> None:
-        self.extent = extent
+    def __init__(self, extent: int, numbers: tuple[int, int] = (0, MAX_COUNTED)) -> None:
+        self.extent, self.numbers = extent, numbers
 
     def behaviour(self, random: Random) -> Call:
         operation = pick(random, BEHAVIOURS)
@@ -55,7 +56,7 @@ class MinecraftVocabulary:
         if operation == "is_there":
             return Call("is_there", (pick(random, PRESENT_OR_NOT),))
         thing = pick(random, OBJECTS if operation == "agent" else COUNTED)
-        low, high = MERCHANTS if thing == "merchant" else (0, MAX_COUNTED)
+        low, high = MERCHANTS if thing == "merchant" else self.numbers
         comparison = pick(random, COMPARATORS)
         return Call(operation, (thing, comparison, _undecided(random, comparison, low, high)))
 

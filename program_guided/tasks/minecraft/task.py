@@ -111,6 +111,8 @@ class Minecraft(BatchWorldTask):
             settings = ImitationSettings()
             if model == "paper":
                 settings = replace(settings, steps=18_000, learning_rate=1e-3, extra_conditions=0.25, greedy_rise=0.4)
+            if model == "pga":
+                settings = replace(settings, extra_conditions=0.25)
             return Recipe(settings, reader={"visits": True})
         settings_of_reward = A2CSettings() if algorithm == "a2c" else PPOSettings()
         reader = {"names": model == "plus", "visits": True}

@@ -32,8 +32,8 @@ PAPER_UNSEEN = {
 PAPER_SIDES = (5, 8)
 SPLITS = ("standard", "longer", "complex")
 """Default splits."""
-LONG_PROGRAMS = 100
-"""Programs made for --tokens."""
+MADE = 100
+"""Programs made for --tokens and --numbers."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,9 @@ class Evaluate:
     """Splits: train, test (or standard), longer, complex, test-complex, or all of these; data-flow-train, data-flow."""
     tokens: OptionalNumber = None
     """Instead of splits: 100 programs of about this many tokens."""
+    numbers: tuple[int, int] | None = None
+    """Instead of splits: 100 programs whose conditions compare with numbers from one to another, above the 4 of
+    train."""
     unseen: OptionalText = None
     """Only programs that contain this routine, like "mine(gold)"; the planner acts at random at it."""
     worlds: int = 1
@@ -98,8 +101,8 @@ class Evaluate:
             raise DataError("nothing to measure: name at least one split and one world")
         if not 0 <= self.repetition_penalty < float("inf"):
             raise DataError(f"repetition-penalty {self.repetition_penalty}: it must be 0 or more")
-        if self.unseen is not None and self.tokens is not None:
-            raise DataError("unseen is measured on splits, not on programs made for tokens; leave one of them out")
+        if [self.unseen, self.tokens, self.numbers].count(None) < 2:
+            raise DataError("tokens, numbers and unseen are measured on programs of their own; name only one of them")
         if self.figure is not None and not set(agents) - {"planner", "random"}:
             raise DataError("figure: only checkpoints have a training to draw")
         for path, suffix in ((self.save, ".json"), (self.figure, ".png")):
@@ -126,13 +129,15 @@ class Evaluate:
             raise DataError(f"{split}: {error}") from None
 
     def _splits(self) -> dict[str, tuple[Entry, ...]]:
+        from program_guided.tasks.minecraft.building import programs_of_length, programs_with_numbers
         from program_guided.tasks.minecraft.routines import read_routine
         from program_guided.tasks.minecraft.splits import DATA_FLOW, SIZES, load_split, split_name
 
         if self.tokens is not None:
-            from program_guided.tasks.minecraft.building import programs_of_length
-
-            return {f"{self.tokens} tokens": programs_of_length(self.tokens, LONG_PROGRAMS)}
+            return {f"{self.tokens} tokens": programs_of_length(self.tokens, MADE)}
+        if self.numbers is not None:
+            low, high = self.numbers
+            return {f"numbers {low} to {high}": programs_with_numbers(low, high, MADE)}
         plain = tuple(name for name in SIZES if name not in DATA_FLOW)
         names = plain if "all" in self.split else tuple(split_name(name) for name in self.split)
         splits = {name: load_split(name) for name in names}
