@@ -43,7 +43,7 @@ def test_maps_of_every_side_are_seen(fusion, sides):
 def test_what_the_agent_sees_is_the_cells_around_it_and_their_places():
     model = pga()
     seen = observed(model)
-    planes = model.policy.state.planes(model.reader.encode(seen.arrays))
+    planes = model.reader.planes(model.reader.encode(seen.arrays))
     assert planes.shape == (12, model.reader.kinds + 2, 15, 15)
     for window, cells, (row, column) in zip(planes, seen.arrays["map"], seen.arrays["agent"].tolist(), strict=True):
         own = window[:, 7 - row : 15 - row, 7 - column : 15 - column]
@@ -81,6 +81,18 @@ def test_only_the_pointed_routine_of_a_program_matters(fusion):
     assert not torch.isclose(before, rows(changed, seen.results)).all(dim=2).any()
 
 
+def test_a_perception_only_where_an_answer_is_due_changes_nothing_that_is_read():
+    model = pga()
+    seen = observed(model)
+    logits, _ = infer(model, seen)
+    every = model(Step(model.reader.encode(seen.arrays), seen.words, seen.results, seen.pointed, seen.parents))[:, 0]
+    whole = torch.cat([model.decode(every, name) for name, _ in model.sizes.results if name != VALUE], dim=1)
+    due = seen.mask[:, -2:].any(dim=1)
+    assert due.any()
+    assert not due.all()
+    torch.testing.assert_close(logits[seen.mask], whole[seen.mask])
+
+
 def test_the_goal_scales_and_shifts_every_channel():
     encoder = StateEncoder(pga().reader, goal=3)
     maps = pga().reader.encode(observed(pga()).arrays)
@@ -88,11 +100,12 @@ def test_the_goal_scales_and_shifts_every_channel():
         for layer in encoder.modulations:
             layer.weight.zero_()
             layer.bias.zero_()
-    plain = encoder(maps, torch.ones(12, 3))
-    torch.testing.assert_close(plain, encoder(maps))
+    state = (pga().reader.planes(maps), maps.inventory)
+    plain = encoder(*state, torch.ones(12, 3))
+    torch.testing.assert_close(plain, encoder(*state))
     with torch.no_grad():
         encoder.modulations[-1].bias[256:] = 7.0  # shifts the inventory
-    shifted = encoder(maps, torch.ones(12, 3))
+    shifted = encoder(*state, torch.ones(12, 3))
     torch.testing.assert_close(shifted[:, :128], plain[:, :128])
     assert (shifted[:, 128:] - plain[:, 128:]).mean() > 5
 

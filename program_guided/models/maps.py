@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import one_hot, pad, relu
+from torch.nn.functional import pad, relu
 
 from program_guided.errors import DataError
 from program_guided.models.readers.config import Grid, ReaderConfig
@@ -43,33 +43,9 @@ class MapReader(nn.Module):
         """(batch, cells) whether there is a cell."""
         return maps.kinds > 0
 
-
-class StateEncoder(nn.Module):
-    """Maps and inventories as vectors. With a goal, every channel is scaled and shifted by it (FiLM)."""
-
-    width = CHANNELS[-1] + INVENTORY
-
-    def __init__(self, reader: MapReader, goal: int | None = None) -> None:
-        super().__init__()
-        self.kinds, self.side = reader.kinds, reader.config.side
-        planes = reader.kinds + 2 + reader.visits
-        sizes = zip((planes, *CHANNELS), CHANNELS, strict=False)
-        self.convolutions = nn.ModuleList(nn.Conv2d(*size, kernel_size=3, stride=2, padding=1) for size in sizes)
-        self.norms = nn.ModuleList(nn.GroupNorm(1, channels) for channels in CHANNELS)
-        self.carried = nn.ModuleList([nn.Linear(max(1, reader.items), INVENTORY), nn.Linear(INVENTORY, INVENTORY)])
-        layers = (*CHANNELS, INVENTORY, INVENTORY)
-        self.modulations = None if goal is None else nn.ModuleList(nn.Linear(goal, 2 * each) for each in layers)
-
-    def forward(self, maps: Maps, goal: Tensor | None = None) -> Tensor:
-        """(batch, width); goal (batch, goal)."""
-        seen = self.planes(maps)
-        for number, convolution in enumerate(self.convolutions):
-            seen = relu(self._modulated(self.norms[number](convolution(seen)), goal, number))
-        carried = maps.inventory.float()
-        carried = carried if carried.shape[1] else carried.new_zeros(len(carried), 1)
-        for number, layer in enumerate(self.carried):
-            carried = relu(self._modulated(layer(carried), goal, len(self.convolutions) + number))
-        return torch.cat([seen.amax(dim=(2, 3)), carried], dim=1)
+    @property
+    def plane_count(self) -> int:
+        return self.kinds + 2 + self.visits
 
     def planes(self, maps: Maps) -> Tensor:
         """(batch, planes, window, window) of the cells around the agent: a plane for each kind of cell, two for row and
@@ -79,12 +55,40 @@ class StateEncoder(nn.Module):
         row, column = row[:, :, None].expand(-1, -1, len(offsets)), column[:, None].expand(-1, len(offsets), -1)
         inside = (row >= 0) & (row < side) & (column >= 0) & (column < side)
         index = (row * side + column).masked_fill(~inside, side * side).flatten(1)
+        shape = (len(index), self.plane_count, *row.shape[1:])
+        planes = torch.empty(shape, device=index.device, memory_format=torch.channels_last).zero_()
         kinds = pad(maps.kinds, (0, 1)).gather(1, index).view_as(row)
-        parts = [one_hot(kinds.long(), self.kinds), torch.stack([row, column], dim=3) * inside[..., None] / self.side]
+        planes.scatter_(1, kinds.long()[:, None], 1.0)
+        planes[:, self.kinds], planes[:, self.kinds + 1] = (each * inside / self.config.side for each in (row, column))
         if maps.visits is not None:
             visits = pad(maps.visits, (0, 1)).gather(1, index).view_as(row)
-            parts.append(visits[..., None].clamp(max=MAX_VISITS) / MAX_VISITS)
-        return torch.cat(parts, dim=3).movedim(3, 1)
+            planes[:, -1] = visits.clamp(max=MAX_VISITS) / MAX_VISITS
+        return planes
+
+
+class StateEncoder(nn.Module):
+    """Maps and inventories as vectors. With a goal, every channel is scaled and shifted by it (FiLM)."""
+
+    width = CHANNELS[-1] + INVENTORY
+
+    def __init__(self, reader: MapReader, goal: int | None = None) -> None:
+        super().__init__()
+        sizes = zip((reader.plane_count, *CHANNELS), CHANNELS, strict=False)
+        self.convolutions = nn.ModuleList(nn.Conv2d(*size, kernel_size=3, stride=2, padding=1) for size in sizes)
+        self.norms = nn.ModuleList(nn.GroupNorm(1, channels) for channels in CHANNELS)
+        self.carried = nn.ModuleList([nn.Linear(max(1, reader.items), INVENTORY), nn.Linear(INVENTORY, INVENTORY)])
+        layers = (*CHANNELS, INVENTORY, INVENTORY)
+        self.modulations = None if goal is None else nn.ModuleList(nn.Linear(goal, 2 * each) for each in layers)
+
+    def forward(self, planes: Tensor, inventory: Tensor, goal: Tensor | None = None) -> Tensor:
+        """(batch, width); planes of `MapReader.planes`, inventory (batch, items), goal (batch, goal)."""
+        seen, carried = planes, inventory.float()
+        for number, convolution in enumerate(self.convolutions):
+            seen = relu(self._modulated(self.norms[number](convolution(seen)), goal, number))
+        carried = carried if carried.shape[1] else carried.new_zeros(len(carried), 1)
+        for number, layer in enumerate(self.carried):
+            carried = relu(self._modulated(layer(carried), goal, len(self.convolutions) + number))
+        return torch.cat([seen.amax(dim=(2, 3)), carried], dim=1)
 
     def _modulated(self, channels: Tensor, goal: Tensor | None, layer: int) -> Tensor:
         if self.modulations is None or goal is None:

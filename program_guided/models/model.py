@@ -83,7 +83,7 @@ class Step:
     tokens: Tensor | None = None
     """(batch, tokens) the programs as tokens (`language/tokens.py`), for models without a pointer (`recurrent`)."""
     allowed: Tensor | None = None
-    """(batch, actions) actions that are allowed now, for the same."""
+    """(batch, actions) actions that are allowed now, where the results are actions."""
 
 
 class Model(nn.Module, ABC):

@@ -28,7 +28,7 @@ from program_guided.models.maps import MapReader, StateEncoder
 from program_guided.models.model import Model, Sizes, Step, take
 from program_guided.models.propagation import NEIGHBOURS
 from program_guided.models.readers.config import ReaderConfig
-from program_guided.models.readers.grid import find_paths, score_count
+from program_guided.models.readers.grid import Maps, find_paths, score_count
 from program_guided.models.semantics import Semantics, mlp
 
 __all__ = ["PGA"]
@@ -58,9 +58,23 @@ class PGA(Model):
 
     def forward(self, step: Step, watch: Watch | None = None) -> Tensor:
         words = take(step.words, step.pointed)
-        maps = step.specification.repeated(words.shape[1])
-        rows = [tower(maps, words.flatten(0, 1)) for tower in (self.policy, self.perception)]
-        return torch.cat(rows, dim=1).view(*words.shape[:2], self.width)
+        shape, words = words.shape, words.flatten(0, 1)
+        maps = step.specification.repeated(shape[1])
+        planes = self.reader.planes(maps)
+        policy = self.policy(maps, planes, words)
+        asked = self._asked(step.allowed, len(words))
+        perception = torch.zeros_like(policy)
+        if len(asked):
+            answers = self.perception(maps.about(asked), planes[asked], words[asked])
+            perception = perception.index_copy(0, asked, answers)
+        return torch.cat([policy, perception], dim=1).view(*shape[:2], self.width)
+
+    def _asked(self, allowed: Tensor | None, count: int) -> Tensor:
+        """Numbers of the rows that may be answers; only these need a perception."""
+        if allowed is None:
+            return torch.arange(count, device=self.encoding.device)
+        actions = dict(self.sizes.results)[ACTION]
+        return allowed[:, actions:].any(dim=1).nonzero()[:, 0]
 
     def decode(self, rows: Tensor, result_type: str, specification: Any = None) -> Tensor:
         policy, perception = rows.chunk(2, dim=-1)
@@ -84,9 +98,10 @@ class _Tower(nn.Module):
         paths = 0 if self.grid is None else len(NEIGHBOURS) * self.grid.plans
         self.join = nn.Linear(width + paths, config.hidden)
 
-    def forward(self, maps: Any, words: Tensor) -> Tensor:
+    def forward(self, maps: Maps, planes: Tensor, words: Tensor) -> Tensor:
         goal = self.goal(self.words(words))
-        seen = self.state(maps, goal) if self.modulated else torch.cat([self.state(maps), goal], dim=1)
+        seen = self.state(planes, maps.inventory, goal if self.modulated else None)
+        seen = seen if self.modulated else torch.cat([seen, goal], dim=1)
         if self.grid is not None:
             scores = self.plan(torch.cat([seen, goal], dim=1)).view(len(seen), -1, self.grid.plans)
             seen = torch.cat([seen, find_paths(scores, maps, self.grid)], dim=1)

@@ -84,8 +84,9 @@ class Recurrent(Model):
 
     def _state(self, step: Step) -> Tensor:
         assert step.allowed is not None
-        seen = torch.cat([self.state(step.specification), step.allowed.float()], dim=1)
-        return relu(self.join(seen))
+        maps = step.specification
+        seen = self.state(self.reader.planes(maps), maps.inventory)
+        return relu(self.join(torch.cat([seen, step.allowed.float()], dim=1)))
 
     def _programs(self, step: Step) -> tuple[Tensor, Tensor, Tensor]:
         """Keys and values of the parts of the different programs (programs, heads, parts, 2 * width / heads), a mask of
