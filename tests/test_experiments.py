@@ -242,17 +242,23 @@ def test_lines_come_back_from_finished_runs(whole):
     assert plan.file(TWO).read_bytes() == before
 
 
-def test_lines_of_another_commit_count_only_if_asked_for(whole):
+def test_a_table_that_is_whole_at_another_commit_is_done(whole):
+    assert status([TWO], Plan(commits=Commits("later"))).done == 1
+    assert status([TWO], Plan(commits=Commits("later"), seeds=2)).done == 0
+
+
+def test_lines_of_another_commit_do_not_fill_up_a_table_unless_asked_for(whole):
     plan, _ = whole
     later = Plan(commits=Commits("later"))
-    assert status([TWO], later).done == 0
-    (_, run), *_ = runs_of(TWO, 1, "full")
+    assert status([ONE], plan).done == 1
+    assert status([ONE], later).done == 0
+    run = next(run for row, run in runs_of(ONE, 1, "full") if row.name == "plus")
     assert later.folder(run) != plan.folder(run)
     for other in ("any", "here"):
         asked = Plan(commits=Commits("later", other))
-        assert status([TWO], asked).done == 1
+        assert status([ONE], asked).done == 1
         assert asked.folder(run) == plan.folder(run)
-    assert status([TWO], Plan(commits=Commits("later", "elsewhere"))).done == 0
+    assert status([ONE], Plan(commits=Commits("later", "elsewhere"))).done == 0
 
 
 def until(condition, process, seconds=60):

@@ -705,6 +705,23 @@ def test_a_label_is_asked_for_as_any_condition_that_follows_from_it():
         assert asked == ([2, 0], [FALSE]), "nothing else follows"
 
 
+def test_half_of_the_labels_are_asked_for_as_they_were():
+    """However many conditions follow from a label."""
+    many = 40
+    conditions = SimpleNamespace(
+        words=np.stack([np.full(many, 2), np.arange(many)], axis=1),
+        number=np.arange(many),
+        implied=np.zeros((many, 2, many), np.int8),
+    )
+    worlds = Implying(1)
+    worlds.conditions = lambda: conditions
+    replay = AnswerReplay(400, worlds)
+    replay.add(rollout(rows=[7] * 400, answers=[FALSE] * 400))
+    seen, _ = replay.draw(400, torch.Generator().manual_seed(0))
+    own = (seen.words[:, 0] == torch.tensor([2, 7])).all(dim=1).float().mean()
+    assert 0.4 < own < 0.65
+
+
 def test_what_takes_results_or_is_a_value_is_asked_for_as_it_was():
     """Row 0 is no condition that stands alone: its words and parents are kept, and all answers that may be right."""
     replay = AnswerReplay(10, Implying(1))

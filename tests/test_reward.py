@@ -440,3 +440,18 @@ def test_learning_curves_are_drawn_beside_the_paper_s_figures(tmp_path):
         with Image.open(tmp_path / name) as picture:
             assert picture.size[0] > 500
     assert sorted(path.name for path in tmp_path.iterdir()) == ["steps.png", "time.png"]
+
+
+def test_a_word_that_no_training_program_has_is_read_as_the_mean_of_its_alternatives():
+    task = Minecraft(without=("is_there[river]",), held_out=3000)
+    index = task.vocabulary.index
+    learner = task.learner(minecraft_model("plus", memory=False, **TINY), SMALL_PPO, "reward", 0)
+    others = learner.stand_ins[index["river"]]
+    assert {index["gold"], index["bridge"], index["wall"]} <= set(others)
+    assert index["mine"] not in others
+    assert index["gold"] not in learner.stand_ins
+    learner.step()
+    (table,) = learner._word_tables
+    torch.testing.assert_close(table[index["river"]], table[others].mean(dim=0))
+    assert not torch.allclose(table[index["gold"]], table[others].mean(dim=0))
+    assert not Minecraft(held_out=3000)._stand_ins(np.array(sorted(index.values())))

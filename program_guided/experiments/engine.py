@@ -80,11 +80,18 @@ class Use:
 
 
 def uses_of(experiment: Experiment, plan: Plan) -> Iterator[Use]:
-    """All runs that an experiment needs."""
+    """All runs that an experiment needs. A table that is whole at one commit, whichever, is done; else only the commits
+    of the plan count, so that rows of several are not mixed."""
     lines = read_lines(plan.file(experiment))
-    for row, run in runs_of(experiment, plan.seeds_of(experiment), plan.budget):
-        done = any(counts(line, experiment, row, run, plan.commits) for line in lines)
-        yield Use(experiment, row, run, done)
+    runs = list(runs_of(experiment, plan.seeds_of(experiment), plan.budget))
+
+    def done(commits: Commits) -> list[bool]:
+        return [any(counts(line, experiment, row, run, commits) for line in lines) for row, run in runs]
+
+    every = (done(Commits(commit)) for commit in dict.fromkeys(line["commit"] for line in lines))
+    found = next((each for each in every if all(each)), None) or done(plan.commits)
+    for (row, run), is_done in zip(runs, found, strict=True):
+        yield Use(experiment, row, run, is_done)
 
 
 @dataclass(frozen=True)
@@ -328,7 +335,7 @@ def announcement(experiments: Sequence[Experiment], plan: Plan, workers: int) ->
     runs = len({use.run for use in found.uses})
     left = len({use.run for use in found.uses if not use.done})
     if not left:
-        return f"all {counted(runs, 'run')} done at {plan.commits.present}"
+        return f"all {counted(runs, 'run')} done; to do them again, remove their lines from {plan.results}"
     cost = "a minute or two each" if plan.budget == "small" else f"about {found.hours(workers)} hours"
     return (
         f"{counted(left, 'run')} of {runs} to do, {cost}, with {counted(workers, 'worker')} at {plan.commits.present}"

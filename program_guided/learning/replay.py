@@ -1,9 +1,9 @@
 """Answer replay: labels that the interpreter has given away stay right, so they are learned from again.
 
 A label of a condition says more than was asked: where `env[gold] > 2` is true, `env[gold] >= 1` is true as well and
-`env[gold] == 2` is not. So each time such a label is drawn, it is asked for as any condition of the programs whose
-answer follows from it (`Worlds.conditions`). Values, and answers that depend on results of other routines, are asked
-for as they were.
+`env[gold] == 2` is not. So each other time that such a label is drawn, it is asked for as any condition of the programs
+whose answer follows from it (`Worlds.conditions`); that `env[gold] == 2` is true follows from nothing but itself, so it
+is asked for as it was the other times. Values, and answers that depend on results of other routines, always are.
 
     replay = AnswerReplay(16_384, worlds)
     replay.add(rollout)
@@ -26,6 +26,8 @@ from program_guided.learning.worlds import Worlds
 __all__ = ["AnswerReplay", "equal_only"]
 
 PREFIX = "replay "
+AS_THEY_WERE = 0.5
+"""Share of the conditions that are asked for as they were."""
 
 
 class AnswerReplay:
@@ -67,6 +69,8 @@ class AnswerReplay:
         if len(drawn):
             follows = self._implied[conditions[drawn], true.long()]
             asked = torch.multinomial((follows >= 0).float(), 1, generator=generator)
+            as_it_was = torch.rand(len(asked), 1, generator=generator) < AS_THEY_WERE
+            asked = torch.where(as_it_was, conditions[drawn, None], asked)
             implied = self._answers[(follows.gather(1, asked)[:, 0] != 1).long()]
             observations.append(seen.take(drawn).asking(self._words[asked[:, 0]]))
             answers.append(one_hot(implied, actions).bool())

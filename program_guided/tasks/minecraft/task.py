@@ -113,6 +113,8 @@ class Minecraft(BatchWorldTask):
                 settings = replace(settings, steps=18_000, learning_rate=1e-3, extra_conditions=0.25, greedy_rise=0.4)
             if model == "pga":
                 settings = replace(settings, extra_conditions=0.25)
+            if model in ("transformer", "tree_rnn"):  # gradients through 16 steps, and as many steps of single worlds
+                settings = replace(settings, steps=80_000, num_envs=128, num_steps=16, eval_every=2000)
             return Recipe(settings, reader={"visits": True})
         settings_of_reward = A2CSettings() if algorithm == "a2c" else PPOSettings()
         reader = {"names": model == "plus", "visits": True}
