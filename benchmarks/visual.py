@@ -60,7 +60,7 @@ def _measure(seconds: float, folder: Path, checkpoint: Path | str, watch: Watch)
     task, reasoner = Visual(data=folder), load_executor(checkpoint)
     model, types, data = reasoner.model, list(reasoner.task.results.values()), task.opened
     name = data.first_of(("test_balanced", "val_balanced", "train_balanced"))
-    test = Questions(data.index, name, data.features, reasoner.task.vocabulary, reasoner.task.results)
+    test = Questions(data, name, reasoner.task.vocabulary, reasoner.task.results)
     ways = _ways(test)
     runs = {
         f"{what}, {way}, {order}": [run(model, types, each, parallel) for each in batches]

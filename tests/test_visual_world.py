@@ -14,7 +14,7 @@ import pytest
 
 from program_guided.errors import DataError
 from program_guided.language import print_program
-from program_guided.tasks.visual.concepts import GROUPS, VALUES, parent_of
+from program_guided.tasks.visual.concepts import GROUPS, VALUES
 from program_guided.tasks.visual.domain import DOMAIN, ROWS, parse_visual, program_of, semantic_of
 from program_guided.tasks.visual.drawing.glyphs import GLYPHS
 from program_guided.tasks.visual.drawing.painting import COLORS, FIXED, KINDS, SHADES, paint_thing
@@ -42,6 +42,7 @@ from program_guided.tasks.visual.embedded.vocabulary import (
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.graph import Box, Scene, SceneObject, record_of, scene_of
 from program_guided.tasks.visual.metrics import evaluate
+from program_guided.tasks.visual.ontology import BUILT_IN
 from program_guided.tasks.visual.oracle import answer_of, execute
 from program_guided.tasks.visual.release.reading import Question, read_choices, read_questions, read_scenes
 from program_guided.tasks.visual.statistics import BLIND_VIEWS, blind_prior, describe
@@ -75,8 +76,8 @@ def test_the_vocabulary_has_its_minimum_size_and_the_oracle_covers_it():
     assert len(NAMES) == len(set(NAMES)) >= 60
     assert len(WORLD_VALUES) >= 12
     assert len(set(RELATIONS)) == len(RELATIONS) >= 20
-    assert all(parent_of(name) for name in NAMES)
-    assert len({parent_of(name) for name in NAMES}) >= 12
+    assert all(BUILT_IN.parent_of(name) for name in NAMES)
+    assert len({BUILT_IN.parent_of(name) for name in NAMES}) >= 12
     known = {value for values in (*VALUES.values(), *GROUPS) for value in values.split(",")}
     assert {value for values in WORLD_VALUES.values() for value in values} <= known
 

@@ -47,7 +47,7 @@ PAPER_UNSEEN = {
 }
 """Its Table "generalization_minecraft"."""
 RATES: Mapping[tuple[str, str], str] = {}
-"""Learning rates of the rivals by target, where another than the default did better on held-out programs (docs/log.md)."""
+"""Learning rates of the rivals by target, where another than the default did better on held-out programs."""
 MINUTES = {("dense", "plus"): 39.0, ("dense", "paper"): 59.0, ("reward", "plus"): 83.0, ("reward", "paper"): 75.0}
 """Minutes of one training on one of two cores, as far as measured."""
 

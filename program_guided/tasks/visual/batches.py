@@ -1,7 +1,6 @@
 """GQA questions as examples: programs from an index, objects from the files of features, targets from the oracle.
 
-    index, features = Index.open(folder / "index"), ObjectFeatures(folder / "objects")
-    source = Questions(index, "train_balanced", features, vocabulary, results_of(answers))
+    source = Questions(VisualData(folder), "train_balanced", vocabulary, results_of(answers))
     examples = source.batch(numbers, dense=True)        # `learning.examples.Examples`
 
 Features are cached up to a maximum size; targets are computed when a question is first drawn.
@@ -25,9 +24,9 @@ from program_guided.learning.examples import Examples, tensors_of
 from program_guided.learning.execution import Programs
 from program_guided.learning.results import NO_TARGET, Answer, ResultType
 from program_guided.models.readers.config import Arrays, Objects
+from program_guided.tasks.visual.data import VisualData
 from program_guided.tasks.visual.domain import ANSWER, COMPARATIVES, DOMAIN, OBJECTS, RESULTS, ROWS
-from program_guided.tasks.visual.features import Detected, ObjectFeatures
-from program_guided.tasks.visual.index import Index
+from program_guided.tasks.visual.features import Detected
 from program_guided.tasks.visual.index.assembly import UNKNOWN_WORD
 from program_guided.tasks.visual.oracle import execute
 from program_guided.tasks.visual.targets import DenseTargets, dense_targets
@@ -50,15 +49,9 @@ MAX_TARGETS = 200_000
 class Questions:
     """A set of questions of an index, with the features of their pictures (`learning.examples.ExampleSource`)."""
 
-    def __init__(
-        self,
-        index: Index,
-        name: str,
-        features: ObjectFeatures,
-        vocabulary: Vocabulary,
-        results: Mapping[str, ResultType],
-    ) -> None:
-        self.index, self.set, self._features = index, index.questions(name), features
+    def __init__(self, data: VisualData, name: str, vocabulary: Vocabulary, results: Mapping[str, ResultType]) -> None:
+        index = data.index
+        self.index, self.set, self.ontology, self._features = index, index.questions(name), data.ontology, data.features
         self.vocabulary, self.results = vocabulary, results
         self._cache: OrderedDict[int, Detected] = OrderedDict()
         self._cache_bytes = 0
@@ -129,7 +122,7 @@ class Questions:
         known = self._targets.get(number) if own else None
         if known is None:
             scene = self.index.scene(self.index.images[image])
-            results = execute(Program(self.set.routines(number)), scene)
+            results = execute(Program(self.set.routines(number)), scene, self.ontology)
             known = dense_targets(results, scene, detected.boxes)
             if own and len(self._targets) < MAX_TARGETS:
                 self._targets[number] = known

@@ -10,18 +10,21 @@ import numpy as np
 from program_guided.errors import DataError
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
+from program_guided.tasks.visual.ontology import find_ontology
 from program_guided.tasks.visual.plan import OBJECTS_FOLDER
 
 __all__ = ["VisualData"]
 
 
 class VisualData:
-    """A folder with an index, and the features of its pictures: its folder `objects`, or another folder or file."""
+    """A folder with an index, and the features of its pictures: its folder `objects`, or another folder or file. The
+    release's ontology is read if it lies in the folder `ontology`."""
 
     def __init__(self, folder: Path, features: Path | None = None) -> None:
         self.index = Index.open(folder / "index")
         self.index.check_sources(folder)
         self.features = ObjectFeatures(features or folder / OBJECTS_FOLDER)
+        self.ontology = find_ontology(folder)
         self._check_seeds()
 
     def _check_seeds(self) -> None:

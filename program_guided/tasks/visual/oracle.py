@@ -2,7 +2,8 @@
 
 Departures from the paper: it states only that intermediate results come from the annotations. Here nothing beyond them
 is assumed: a verification is false only if a known value excludes the one in question, objects that disagree give no
-answer, and a routine is not executed if an input has no result.
+answer, nothing is found only if nothing looks like it (`ontology.py`), and a routine is not executed if an input has no
+result.
 
     results = execute(program, scene)
     results[0].value == ("7", "12")        results[1].problem == "color is not known"
@@ -17,15 +18,20 @@ from itertools import combinations, product
 from program_guided.language.pointer import advance, start
 from program_guided.language.syntax import Call, Program, flatten
 from program_guided.language.table import Kind, RoutineTable, compile_program
-from program_guided.tasks.visual.concepts import RELATION_ANSWERS, VALUES, implied, kinds, rivals
+from program_guided.tasks.visual.concepts import RELATION_ANSWERS
 from program_guided.tasks.visual.domain import DOMAIN, ROWS, Row, negated
 from program_guided.tasks.visual.graph import Scene
+from program_guided.tasks.visual.ontology import BUILT_IN, Ontology
 
 __all__ = ["COMMON", "PLACED", "SCENE", "Result", "Value", "answer_of", "execute", "position"]
 
 SCENE = "scene"
 """Id of the picture as a whole: the result of `select(scene)`."""
 ANYTHING = "_"
+PRONOUNS = ("this", "he", "she", "him", "her", "it", "they", "them")
+"""Names that mean an object which the words do not name."""
+ROLES_OF_EDGES = ("subject", "object")
+"""Roles of the named object in a relation of the graph."""
 NOT_REACHED = "the program does not get here"
 COMMON = ("color", "material", "shape")
 PLACED = {"hposition": (0, ("left", "middle", "right")), "vposition": (1, ("top", "middle", "bottom"))}
@@ -47,9 +53,9 @@ class _Undetermined(Exception):
     """The scene graph does not determine the result."""
 
 
-def execute(program: Program, scene: Scene) -> tuple[Result, ...]:
+def execute(program: Program, scene: Scene, ontology: Ontology = BUILT_IN) -> tuple[Result, ...]:
     """Results of all routines; with `if` or `loop`, of all rows of the routine table."""
-    view = _View(scene)
+    view = _View(scene, ontology)
     if any(not isinstance(node, Call) for node in program.body):
         return _execute_branching(compile_program(program, DOMAIN), view)
     results: list[Result] = []
@@ -103,12 +109,18 @@ def _step(view: _View, call: Call, results: Sequence[Result]) -> Result:
 class _View:
     """Queries about the objects of a scene graph."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
+    def __init__(self, scene: Scene, ontology: Ontology) -> None:
+        self.scene, self.ontology = scene, ontology
 
-    def named(self, name: str) -> Ids:
-        names = kinds(name)
-        return tuple(key for key, thing in self.scene.objects.items() if name == ANYTHING or thing.name in names)
+    def named(self, name: str, among: Callable[[str], bool] = lambda key: True) -> Ids:
+        """Objects of a name; undetermined if there is none, but one that looks like it."""
+        objects = self.scene.objects
+        found = {key: name == ANYTHING or self.ontology.is_a(objects[key].name, name) for key in objects if among(key)}
+        certain = tuple(key for key, truth in found.items() if truth)
+        if not certain and None in found.values():
+            alike = next(objects[key].name for key, truth in found.items() if truth is None)
+            raise _Undetermined(f"a {alike} may be called {name}")
+        return certain
 
     def name(self, key: str) -> str:
         if key == SCENE:
@@ -125,7 +137,7 @@ class _View:
             known = (self.scene.location, self.scene.weather)
             return frozenset(value for value in known if value is not None)
         thing = self.scene.objects[key]
-        return frozenset(thing.attributes) | implied(thing.name)
+        return frozenset(thing.attributes) | self.ontology.implied.get(thing.name, frozenset())
 
     def values(self, key: str, category: str) -> frozenset[str]:
         """Known values of an object in a category."""
@@ -133,7 +145,8 @@ class _View:
             return frozenset({self.position(key, category)})
         if category in ("name", "type"):
             return frozenset({self.name(key)})
-        return self.attributes(key) & frozenset(VALUES.get(category, "").split(","))
+        known = map(self.ontology.value, self.attributes(key))
+        return frozenset(known) & self.ontology.values.get(category, frozenset())
 
     def holds(self, key: str, category: str, word: str) -> bool | None:
         """True if a value, possibly negated, holds for an object; None if that is unknown."""
@@ -145,34 +158,53 @@ class _View:
         if category in PLACED:
             return self.position(key, category) == value
         if category in ("name", "type"):
-            return self.name(key) in kinds(value)
-        known = self.attributes(key)
-        if value in known:
-            return True
-        return False if known & rivals(category, value) else None
+            return self.ontology.is_a(self.name(key), value)
+        return self.ontology.holds(self.attributes(key), category, value)
+
+    def might_hold(self, key: str, category: str, value: str) -> bool:
+        """Whether an object has a value that is similar to this one."""
+        if category in PLACED:
+            return False
+        if category in ("name", "type"):
+            return self.ontology.is_a(self.name(key), value) is None
+        return self.ontology.might_hold(self.attributes(key), category, value)
 
     def share_value(self, one: str, other: str, category: str) -> bool | None:
         """True if two objects share a value of a category; None if one of them has no known value."""
         first, second = self.values(one, category), self.values(other, category)
-        return bool(first & second) if first and second else None
+        if first & second:
+            return True
+        alike = any(self.ontology.might_be(*pair) for pair in product(first, second))
+        return False if first and second and not alike else None
 
     def related(self, name: str, relation: str, role: str, inputs: Ids) -> Ids:
         """Objects of a name that have a relation to an input."""
         if SCENE in inputs:
             raise _Undetermined("the scene as a whole has no relations")
-        test = self._relation_test(relation, role)
-        return tuple(key for key in self.named(name) if any(test(key, other) for other in inputs))
+        found = self.named(name, self._linked(relation, role, inputs))
+        if not found and role in ROLES_OF_EDGES:
+            similar = self._linked(relation, role, inputs, self.ontology.mean_the_same)
+            if self.named(name, similar):
+                raise _Undetermined(f"another relation has the meaning of {relation}")
+        return found
 
-    def _relation_test(self, relation: str, role: str) -> Callable[[str, str], bool]:
+    def _linked(
+        self, relation: str, role: str, inputs: Ids, same: Callable[[str, str], bool] = str.__eq__
+    ) -> Callable[[str], bool]:
+        """Whether an object has a relation to one of the inputs."""
         objects = self.scene.objects
-        if role == "subject":
-            return lambda key, other: (relation, other) in objects[key].relations
-        if role == "object":
-            return lambda key, other: (relation, key) in objects[other].relations
-        if not relation.startswith("same "):
+
+        def edge(subject: str, other: str) -> bool:
+            return any(same(relation, name) and target == other for name, target in objects[subject].relations)
+
+        def test(key: str, other: str) -> bool:
+            if role in ROLES_OF_EDGES:
+                return edge(key, other) if role == "subject" else edge(other, key)
+            return key != other and self.share_value(key, other, relation.removeprefix("same ")) is True
+
+        if role not in ROLES_OF_EDGES and not relation.startswith("same "):
             raise _Undetermined(f"the role of the named object in '{relation}' is missing")
-        category = relation.removeprefix("same ")
-        return lambda key, other: key != other and self.share_value(key, other, category) is True
+        return lambda key: any(test(key, other) for other in inputs)
 
 
 def _ids(value: Value) -> Ids:
@@ -204,8 +236,8 @@ def _select(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value
     name = words[0]
     if name == SCENE:
         return (SCENE,)
-    if name == "this":
-        raise _Undetermined("'this' is known only by the id that stood in brackets")
+    if name in PRONOUNS:
+        raise _Undetermined(f"'{name}' is known only by the id that stood in brackets")
     return view.named(name)
 
 
@@ -216,10 +248,14 @@ def _relate(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value
 
 
 def _filter(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value:
-    """`not(..)` keeps the complement, objects without a known value included."""
+    """`not(..)` keeps the complement, objects without a known value included. Undetermined where none is kept, or all
+    are, because of a value that is only similar."""
     negative, value = negated(words[0])
     assert isinstance(inputs[0], tuple)
-    return tuple(key for key in inputs[0] if (view.holds(key, row.category, value) is True) != negative)
+    true = tuple(key for key in inputs[0] if view.holds(key, row.category, value) is True)
+    if not true and any(view.might_hold(key, row.category, value) for key in inputs[0]):
+        raise _Undetermined(f"something is similar to {value}")
+    return tuple(key for key in inputs[0] if key not in true) if negative else true
 
 
 def _exist(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value:
@@ -263,9 +299,12 @@ def _choose(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value
 
 
 def _compare(view: _View, row: Row, inputs: Sequence[Value]) -> Value:
-    """Name of the object whose measure is larger or, with sign -1, smaller."""
+    """Name of the object that is more so: by a relation such as `taller than` if there is one, else by its measure."""
     measure, sign = COMPARED[row.category]
     one, other = (_only(_ids(value), "the object to compare") for value in inputs)
+    for key, than in ((one, other), (other, one)):
+        if key != SCENE and (f"{row.category} than", than) in view.scene.objects[key].relations:
+            return view.name(key)
     first, second = (measure(view, key) for key in (one, other))
     if first is None or second is None or first == second:
         raise _Undetermined(f"it is not known which is {row.category}")
@@ -289,7 +328,10 @@ def _same(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value:
     ids = _ids(inputs[0])
     if not all(view.values(key, category) for key in ids):
         raise _Undetermined(f"{category} is not known")
-    return all(view.share_value(one, other, category) for one, other in combinations(ids, 2))
+    shared = {view.share_value(one, other, category) for one, other in combinations(ids, 2)}
+    if None in shared and False not in shared:
+        raise _Undetermined(f"whether they are equal in {category} is not certain")
+    return False not in shared
 
 
 def _different(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value:
@@ -308,16 +350,15 @@ def _age(view: _View, key: str) -> float | None:
     ages = view.values(key, "age")
     if len(ages) == 1:
         return 0.0 if ages == {"young"} else 2.0
-    grown = key != SCENE and view.name(key) in kinds("person") - kinds("child")
-    return 1.0 if grown and not ages else None
+    if key == SCENE or ages:
+        return None
+    grown = view.ontology.is_a(view.name(key), "person") and not view.ontology.is_a(view.name(key), "child")
+    return 1.0 if grown else None
 
 
 def _health(view: _View, key: str) -> float | None:
-    if key == SCENE:
-        return None
-    ranks = {"fruit": 2.0, "vegetable": 2.0, "fast food": 0.0, "dessert": 0.0, "baked good": 0.0}
-    found = {rank for parent, rank in ranks.items() if view.name(key) in kinds(parent)}
-    return found.pop() if len(found) == 1 else None
+    healthy = None if key == SCENE else view.ontology.health(view.name(key))
+    return None if healthy is None else float(healthy)
 
 
 _area = _box_measure(lambda scene, key: scene.objects[key].box.area)

@@ -113,8 +113,7 @@ class Visual(TaskBase):
         """A set of questions, with the vocabulary and answers of the task."""
         from program_guided.tasks.visual.batches import Questions
 
-        data = self.opened
-        return Questions(data.index, name, data.features, self.vocabulary, self.results)
+        return Questions(self.opened, name, self.vocabulary, self.results)
 
     @property
     def _train_sets(self) -> tuple[str, ...]:

@@ -251,8 +251,8 @@ def _questions(reasoner: Reasoner | None, data: VisualData, name: str) -> Questi
     index = data.index
     if reasoner is None:
         vocabulary = Vocabulary(tuple(index.words[: index.known_words]))
-        return Questions(index, name, data.features, vocabulary, results_of(index.answers[: index.known_answers]))
-    return Questions(index, name, data.features, reasoner.task.vocabulary, reasoner.task.results)
+        return Questions(data, name, vocabulary, results_of(index.answers[: index.known_answers]))
+    return Questions(data, name, reasoner.task.vocabulary, reasoner.task.results)
 
 
 def _oracle_answers(source: Questions, numbers: NDArray[np.int64], progress: Callable[[int], None]) -> Answers:
@@ -264,7 +264,8 @@ def _oracle_answers(source: Questions, numbers: NDArray[np.int64], progress: Cal
     right = 0
     for number in numbers.tolist():
         question = source.set.question(number)
-        answer = answer_of(execute(question.program, source.index.scene(question.image_id))) or ""
+        scene = source.index.scene(question.image_id)
+        answer = answer_of(execute(question.program, scene, source.ontology)) or ""
         predictions[question.key], right = answer, right + (answer == question.answer)
         progress(len(predictions))
     return Answers(predictions, 100 * right / max(1, len(numbers)), {})

@@ -18,9 +18,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from program_guided.tasks.visual.concepts import implied, parent_of
 from program_guided.tasks.visual.features import DIMENSION, MAX_DETECTED, Detected
 from program_guided.tasks.visual.graph import Scene, SceneObject
+from program_guided.tasks.visual.ontology import BUILT_IN
 
 __all__ = ["Detector", "detect"]
 
@@ -87,8 +87,8 @@ def _true_words(thing: SceneObject) -> Iterator[str]:
     name: str | None = thing.name
     while name is not None:
         yield name
-        name = parent_of(name)
-    yield from {*thing.attributes, *implied(thing.name)}
+        name = BUILT_IN.parent_of(name)
+    yield from {*thing.attributes, *BUILT_IN.implied.get(thing.name, frozenset())}
 
 
 def _sum(words: Iterable[str], dimension: int) -> Floats:

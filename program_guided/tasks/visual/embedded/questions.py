@@ -18,13 +18,14 @@ from random import Random
 from program_guided.language.domain import BOOLEAN
 from program_guided.language.sampler import pick
 from program_guided.language.syntax import Call, Program, flatten
-from program_guided.tasks.visual.concepts import RELATION_ANSWERS, kinds
+from program_guided.tasks.visual.concepts import RELATION_ANSWERS
 from program_guided.tasks.visual.domain import COMPARATIVES, OBJECTS, ROWS
 from program_guided.tasks.visual.embedded.entailment import entailed_programs
 from program_guided.tasks.visual.embedded.references import SceneSampler
 from program_guided.tasks.visual.embedded.templates import ABOUT_SCENE, TEMPLATES, sample_program
 from program_guided.tasks.visual.embedded.vocabulary import NAMES, WORLD_VALUES
 from program_guided.tasks.visual.graph import Scene
+from program_guided.tasks.visual.ontology import BUILT_IN
 from program_guided.tasks.visual.oracle import COMMON, PLACED, Result, answer_of, execute
 
 __all__ = ["PER_SCENE", "Asked", "Questioner", "make_questions", "possible_answers"]
@@ -122,7 +123,7 @@ def _possible_names(steps: Sequence[Call], at: int) -> tuple[str, ...]:
     if ROWS[call.operation].family == "filter":
         return _possible_names(steps, call.inputs[0])
     name = str(call.words[0])
-    return tuple(each for each in NAMES if name == "_" or each in kinds(name))
+    return tuple(each for each in NAMES if name == "_" or each in BUILT_IN.kinds(name))
 
 
 def _with_entailed(scene: Scene, made: dict[Program, Asked]) -> list[Asked]:

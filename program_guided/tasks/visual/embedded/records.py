@@ -11,11 +11,11 @@ import re
 from typing import Any
 
 from program_guided.language.syntax import flatten
-from program_guided.tasks.visual.concepts import parent_of
 from program_guided.tasks.visual.domain import COMPARATIVES, ROWS, semantic_of
 from program_guided.tasks.visual.embedded.phrases import full_answer, question_text
 from program_guided.tasks.visual.embedded.questions import Asked, possible_answers
 from program_guided.tasks.visual.embedded.vocabulary import NAMES
+from program_guided.tasks.visual.ontology import BUILT_IN
 from program_guided.tasks.visual.oracle import SCENE
 
 __all__ = ["choices_record", "question_record"]
@@ -108,7 +108,7 @@ def _global_group(question: Asked) -> str | None:
     if row.family not in ("query", "choose"):
         return None
     category = str(last.words[0]) if row.family == "query" else row.category
-    return parent_of(question.answer) if category == "name" else category or None
+    return BUILT_IN.parent_of(question.answer) if category == "name" else category or None
 
 
 def _answer_object(question: Asked) -> dict[str, str]:

@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from program_guided.language.sampler import pick
 from program_guided.language.syntax import Call, Program
-from program_guided.tasks.visual.concepts import parent_of
 from program_guided.tasks.visual.domain import routine
 from program_guided.tasks.visual.embedded.vocabulary import CLASS_OF, CLASSES, NAMES, WORLD_VALUES, release_category
 from program_guided.tasks.visual.graph import Scene
+from program_guided.tasks.visual.ontology import BUILT_IN
 from program_guided.tasks.visual.oracle import PLACED, execute, position
 
 __all__ = ["POSITIONS", "SceneSampler", "Steps", "extend", "join", "moved", "operation"]
@@ -87,7 +87,7 @@ class SceneSampler:
 
     def called(self, key: str) -> str:
         """The name of an object or, with probability 1/4, its hypernym."""
-        parent = parent_of(self.name(key))
+        parent = BUILT_IN.parent_of(self.name(key))
         return parent if parent and self.random.random() < 0.25 else self.name(key)
 
     def edge(self, key: str) -> tuple[str, str, str] | None:

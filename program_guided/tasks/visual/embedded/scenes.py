@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from random import Random
 
 from program_guided.language.sampler import between, pick
-from program_guided.tasks.visual.concepts import implied
 from program_guided.tasks.visual.embedded.vocabulary import (
     CLASS_OF,
     CLASSES,
@@ -25,6 +24,7 @@ from program_guided.tasks.visual.embedded.vocabulary import (
     Rule,
 )
 from program_guided.tasks.visual.graph import Box, Scene, SceneObject
+from program_guided.tasks.visual.ontology import BUILT_IN
 
 __all__ = ["HEIGHT", "WIDTH", "sample_scene", "spatial_relations"]
 
@@ -106,7 +106,11 @@ def _thing(random: Random, key: str) -> tuple[str, tuple[str, ...], tuple[float,
     width, height = kind.width * (0.85 + 0.3 * random.random()), kind.height * (0.85 + 0.3 * random.random())
     for wide, high in (SCALES[value] for value in attributes if value in SCALES):
         width, height = width * wide, height * high
-    return name, tuple(value for value in attributes if value not in implied(name)), (width, height)
+    return (
+        name,
+        tuple(value for value in attributes if value not in BUILT_IN.implied.get(name, frozenset())),
+        (width, height),
+    )
 
 
 def _place_alone(random: Random, drafts: list[_Draft]) -> None:

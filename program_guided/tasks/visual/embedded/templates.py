@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 
 from program_guided.language.sampler import pick
 from program_guided.language.syntax import Program
-from program_guided.tasks.visual.concepts import kinds, parent_of
 from program_guided.tasks.visual.domain import ROWS, canonical
 from program_guided.tasks.visual.embedded.references import POSITIONS, SceneSampler, Steps, extend, join, operation
 from program_guided.tasks.visual.embedded.vocabulary import (
@@ -24,6 +23,7 @@ from program_guided.tasks.visual.embedded.vocabulary import (
     WEATHERS,
     release_category,
 )
+from program_guided.tasks.visual.ontology import BUILT_IN
 from program_guided.tasks.visual.oracle import SCENE
 
 __all__ = ["ABOUT_SCENE", "OPPOSITES", "TEMPLATES", "sample_program"]
@@ -54,13 +54,13 @@ def _query_name(sampler: SceneSampler) -> Steps | None:
     other = sampler.reference(edge[2]) if edge else None
     if edge is None or other is None:
         return None
-    called = parent_of(sampler.name(key)) if sampler.coin() else "_"
+    called = BUILT_IN.parent_of(sampler.name(key)) if sampler.coin() else "_"
     return extend(extend(other, "relate", called or "_", edge[0], edge[1]), "query", "name")
 
 
 def _query_category(sampler: SceneSampler) -> Steps | None:
     key = sampler.thing()
-    parent, found = parent_of(sampler.name(key)), sampler.pick(sampler.attributes(key))
+    parent, found = BUILT_IN.parent_of(sampler.name(key)), sampler.pick(sampler.attributes(key))
     if parent is None or found is None:
         return None
     return extend(extend(extend((), "select", parent), operation("filter", found[0]), found[1]), "query", "name")
@@ -69,7 +69,7 @@ def _query_category(sampler: SceneSampler) -> Steps | None:
 def _query_same(sampler: SceneSampler) -> Steps | None:
     """`What is the name of the furniture of the same color as the bag?`"""
     steps, category = sampler.reference(), pick(sampler.random, ("color", "material", "shape"))
-    parent = parent_of(sampler.name(sampler.thing()))
+    parent = BUILT_IN.parent_of(sampler.name(sampler.thing()))
     if steps is None or parent is None:
         return None
     return extend(extend(steps, "relate", parent, f"same {category}", "either"), "query", "name")
@@ -124,7 +124,7 @@ def _verify_relation(sampler: SceneSampler) -> Steps | None:
 
 def _exist(sampler: SceneSampler) -> Steps | None:
     name = sampler.name(sampler.thing()) if sampler.coin() else sampler.absent()
-    parent = parent_of(name)
+    parent = BUILT_IN.parent_of(name)
     return extend(extend((), "select", parent if parent and sampler.coin() else name), "exist")
 
 
@@ -169,8 +169,12 @@ def _choose_attribute(sampler: SceneSampler) -> Steps | None:
 def _choose_name(sampler: SceneSampler) -> Steps | None:
     """`Is the red vehicle a bus or a van?`"""
     key = sampler.thing()
-    name, parent, found = sampler.name(key), parent_of(sampler.name(key)), sampler.pick(sampler.attributes(key))
-    siblings = [other for other in NAMES if other != name and parent and other in kinds(parent)]
+    name, parent, found = (
+        sampler.name(key),
+        BUILT_IN.parent_of(sampler.name(key)),
+        sampler.pick(sampler.attributes(key)),
+    )
+    siblings = [other for other in NAMES if other != name and parent and other in BUILT_IN.kinds(parent)]
     if not siblings or parent is None or found is None:
         return None
     steps = extend(extend((), "select", parent), operation("filter", found[0]), found[1])
@@ -214,7 +218,7 @@ def _compare(sampler: SceneSampler) -> Steps | None:
 
 
 def _of_kind(sampler: SceneSampler, kind: str) -> Steps | None:
-    key = sampler.pick([key for key in sampler.ids if sampler.name(key) in kinds(kind)])
+    key = sampler.pick([key for key in sampler.ids if sampler.name(key) in BUILT_IN.kinds(kind)])
     return sampler.reference(key, called=kind) if key else None
 
 
@@ -230,7 +234,7 @@ def _two_same(sampler: SceneSampler) -> Steps | None:
 
 def _all_same(sampler: SceneSampler) -> Steps | None:
     """`Is the type of every animal the same?`"""
-    parent = parent_of(sampler.name(sampler.thing()))
+    parent = BUILT_IN.parent_of(sampler.name(sampler.thing()))
     category = pick(sampler.random, ("type", "color", "gender", "material"))
     family = "same" if sampler.coin() else "different"
     return extend(extend((), "select", parent), family, category) if parent else None

@@ -1,0 +1,161 @@
+"""The ontology of the release's files and the one that is built in: kinds, values, and what is not certain."""
+
+import pytest
+
+from program_guided.errors import DataError
+from program_guided.tasks.visual.domain import parse_visual
+from program_guided.tasks.visual.graph import scene_of
+from program_guided.tasks.visual.ontology import BUILT_IN, find_ontology, read_ontology
+from program_guided.tasks.visual.oracle import PLACED, answer_of, execute
+from tests.test_visual_data import real_folder, real_json
+
+FILES = {
+    "objects.txt": "animal,9,animal,S,A,G\nanimals,9,animal,P,A,G\n\ndog,5,animal,S\ndogs,5,animal,P\n"
+    "eagle,3,bird,S\nlake,6,place,S,K:sea\nsea,3,place,S\ntaxi,2,vehicle,S,E:cab.taxi cab\npie,4,food,U,S\n",
+    "attributes.txt": "metal;9;material;C:metal;A:metallic\nchrome;8;material;C:metal;N\nwood;7;material;C:wood\n"
+    "tan;5;color;S:beige\nbeige;5;color\nred;5;color\nnylon,51;material;C:rubber\nopen;3;15\nshut;3;15\n"
+    "light;1;weight,tone\nheavy;2;weight\n",
+    "relations.txt": "near,5,direct,F\nalong,2,direct,G:near\non,4,direct\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    own = tmp_path / "ontology"
+    own.mkdir()
+    for name, text in FILES.items():
+        (own / name).write_text(text, "utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def ontology(folder):
+    return find_ontology(folder)
+
+
+def test_without_files_the_built_in_one_serves(tmp_path):
+    assert find_ontology(tmp_path) is BUILT_IN
+    assert BUILT_IN.is_a("parrot", "animal")
+    assert BUILT_IN.is_a("lake", "sea") is False
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "truth"),
+    [
+        ("dog", "animal", True),
+        ("dogs", "animal", True),
+        ("dog", "animals", False),
+        ("dogs", "animals", True),
+        ("eagle", "bird", True),
+        ("eagle", "animal", True),
+        ("dog", "eagle", False),
+        ("lake", "sea", None),
+        ("sea", "lake", None),
+        ("taxi", "cab", True),
+        ("taxi cab", "vehicle", True),
+        ("unheard of", "unheard of", True),
+        ("unheard of", "animal", False),
+    ],
+)
+def test_names_cover_others(ontology, name, word, truth):
+    assert ontology.is_a(name, word) is truth
+
+
+@pytest.mark.parametrize(
+    ("known", "category", "value", "truth"),
+    [
+        ({"chrome"}, "material", "metal", True),
+        ({"chrome"}, "material", "metallic", True),
+        ({"metal"}, "material", "chrome", None),
+        ({"chrome"}, "material", "wood", False),
+        ({"nylon"}, "material", "wood", False),
+        ({"tan"}, "color", "beige", None),
+        ({"beige"}, "color", "tan", None),
+        ({"tan"}, "color", "red", False),
+        ({"tan", "red"}, "color", "beige", None),
+        (set(), "color", "red", None),
+        ({"open"}, "", "shut", False),
+        ({"heavy"}, "", "light", False),
+        ({"heavy"}, "tone", "light", None),
+        ({"open"}, "", "light", None),
+    ],
+)
+def test_values_hold_or_not_or_perhaps(ontology, known, category, value, truth):
+    assert ontology.holds(known, category, value) is truth
+
+
+def test_food_is_healthy_by_its_name_or_category(ontology):
+    assert ontology.health("pie") is False
+    assert ontology.health("dog") is None
+    assert [BUILT_IN.health(name) for name in ("apple", "pizza", "rice")] == [True, False, None]
+
+
+def picture(*objects):
+    """A scene of (name, attributes, relations)."""
+    box = {"x": 0, "y": 0, "w": 9, "h": 9}
+    things = {
+        str(number): {
+            "name": name,
+            **box,
+            "attributes": list(attributes),
+            "relations": [{"name": relation, "object": other} for relation, other in relations],
+        }
+        for number, (name, attributes, relations) in enumerate(objects)
+    }
+    return scene_of({"width": 90, "height": 90, "objects": things}, "picture")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("select(sea); exist()", "a lake may be called sea"),
+        ("select(dog); exist()", "yes"),
+        ("select(eagle); exist()", "no"),
+        ("select(she); exist()", "'she' is known only by the id that stood in brackets"),
+        ("select(dog); filter_color(beige); exist()", "something is similar to beige"),
+        ("select(dog); filter_color(not(beige)); exist()", "something is similar to beige"),
+        ("select(dog); filter_color(red); exist()", "no"),
+        ("select(dog); verify_color(beige)", "color is not known"),
+        ("select(dog); verify_color(red)", "no"),
+        ("select(taxi); verify_material(metal)", "yes"),
+        ("select(lake); relate(dog, near, subject); exist()", "another relation has the meaning of near"),
+        ("select(lake); relate(dog, on, subject); exist()", "no"),
+        ("select(dog); select(lake); same_color()", "color is not known"),
+        ("select(dog); select(taxi); choose_larger()", "taxi"),
+    ],
+)
+def test_a_no_that_is_not_certain_is_no_result(ontology, text, expected):
+    scene = picture(
+        ("dog", ["tan"], [("along", "1")]), ("lake", ["beige"], []), ("taxi", ["chrome"], [("larger than", "0")])
+    )
+    results = execute(parse_visual(text.replace("; ", "\n")), scene, ontology)
+    problems = [result.problem for result in results if result.problem and not result.problem.startswith("step ")]
+    assert (answer_of(results) or problems[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "error"),
+    [
+        ("objects.txt", "dog,many,animal\n", r"objects\.txt:1: expected a name, a number"),
+        ("attributes.txt", "red;5;color\n\n;3\n", r"attributes\.txt:3: expected a name, a number"),
+        ("relations.txt", "near\n", r"relations\.txt:1: expected"),
+        ("relations.txt", None, r"relations\.txt: cannot be read .*three files"),
+        ("objects.txt", b"\xff\xfe", "is not UTF-8"),
+    ],
+)
+def test_files_that_are_not_the_release_s_are_refused(folder, file, text, error):
+    path = folder / "ontology" / file
+    path.unlink() if text is None else path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(DataError, match=error):
+        read_ontology(folder / "ontology")
+
+
+def test_every_answer_of_the_real_questions_is_in_the_release_s_ontology():
+    ontology = read_ontology(real_folder() / "ontology")
+    values = {value for values in ontology.values.values() for value in values} | set(ontology.value_synonyms)
+    names = set(ontology.above) | set(ontology.synonyms)
+    others = {"yes", "no", "front", "behind", "color", "material", "shape"}
+    others |= {word for _, words in PLACED.values() for word in words}
+    for file in ("train_questions.json", "dev_questions.json"):
+        answers = {question["answer"] for question in real_json(file).values()}
+        assert answers - names - values - others == set()
