@@ -271,7 +271,7 @@ def test_models_and_operations_are_listed(tmp_path):
     assert {each["name"]: each["task"] for each in listed["checkpoints"]}["minecraft-reward"] == "minecraft"
     assert all(each["parameters"] > 100_000 and each["accuracy"] > 90 for each in listed["checkpoints"])
     assert set(listed["models"]) >= {"plus", "paper"}
-    for task, count in (("minecraft", 13), ("visual", 138)):
+    for task, count in (("minecraft", 13), ("visual", 144)):
         found = json.loads(proto("operations", task, "--json").stdout)["operations"]
         assert len(found) == count
         assert all(each["about"] for each in found)

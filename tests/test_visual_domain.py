@@ -10,6 +10,7 @@ from program_guided.errors import DataError, ProgramError
 from program_guided.language import compile_program, print_program
 from program_guided.tasks.visual.domain import (
     DOMAIN,
+    OPEN_ROWS,
     ROWS,
     parse_visual,
     program_of,
@@ -75,7 +76,8 @@ def round_trip(semantic):
 
 
 def test_the_table_has_the_138_operations_of_the_release():
-    assert len(DOMAIN.operations) == len({row.release_name for row in ROWS.values()}) == 138
+    assert len({row.release_name for row in ROWS.values()}) == 138
+    assert [each.name for each in DOMAIN.operations] == [*ROWS, *OPEN_ROWS]
     counts = {}
     for row in ROWS.values():
         counts[row.family] = counts.get(row.family, 0) + 1
@@ -99,6 +101,42 @@ def test_every_operation_of_the_table_survives_a_round_trip():
         step = {"operation": row.release_name, "dependencies": inputs, "argument": argument}
         semantic = [*steps("select", [], "thing"), boolean, step]
         assert round_trip(semantic) == semantic
+
+
+@pytest.mark.parametrize(
+    ("operation", "inputs", "argument", "text"),
+    [
+        ("choose bigger", [0, 1], "", "choose_comparative([1], bigger, [2])"),
+        ("verify sharpness", [0], "not(sharp) (-)", "verify_attribute([2], sharpness, not(sharp))"),
+        ("filter face shape", [0], "round (12)", "filter_attribute([2], face shape, round)"),
+        ("choose sharpness", [0], "sharp|blunt", "choose_attribute([2], sharpness, blunt, sharp)"),
+        ("same size", [0, 1], "", "same_attribute([1], size, [2])"),
+        ("different tone", [0, 1], "", "different_attribute([1], tone, [2])"),
+    ],
+)
+def test_a_category_that_was_never_seen_is_read_as_its_family(operation, inputs, argument, text):
+    inputs = inputs if len(inputs) == 2 else [1]
+    step = {"operation": operation, "dependencies": inputs, "argument": argument}
+    semantic = [*steps("select", [], "thing"), *steps("select", [], "bag"), step]
+    program = program_of(semantic)
+    assert program == parse_visual(f"select(thing)\nselect(bag)\n{text}")
+    assert round_trip(semantic) == stripped(semantic)
+    family, _, category = operation.partition(" ")
+    assert routine_words(program.body[-1])[:2] == (family, category)
+
+
+@pytest.mark.parametrize("operation", ["verify", "glance", "glance color", "exist color", "select color"])
+def test_an_unknown_family_is_an_error(operation):
+    step = {"operation": operation, "dependencies": [0, 0, 0], "argument": "?"}
+    with pytest.raises(DataError, match=f"step 1 of 'semantic': (unknown operation '{operation}'|'verify')"):
+        program_of([*steps("select", [], "thing"), step])
+
+
+@pytest.mark.parametrize("argument", ["utensil,on top of", "utensil,on top of (12)", "_,near"])
+def test_a_role_that_was_cut_off_is_an_error(argument):
+    with pytest.raises(DataError, match="'relate' cannot have the argument"):
+        program_of(steps("relate", [0], argument))
+    assert program_of(steps("relate", [0], "utensil,same color"))
 
 
 def test_all_real_questions_compile_and_lose_only_their_ids():
@@ -153,7 +191,7 @@ def test_the_role_of_a_relation_is_among_the_words_of_the_operation():
         ([], "not a list of steps"),
         ("select", "not a list of steps"),
         ([{"operation": "select"}], "step 0 of 'semantic': expected 'operation', 'argument' and 'dependencies'"),
-        (steps("filter smell", [0], "bad"), "step 1 of 'semantic': unknown operation 'filter smell'"),
+        (steps("sniff smell", [0], "bad"), "step 1 of 'semantic': unknown operation 'sniff smell'"),
         (steps("choose color", [0], "white"), "'choose color' cannot have the argument 'white'"),
         (steps("relate", [0], "on"), "'relate' cannot have the argument 'on'"),
         (steps("select", [], " (42)"), "'select' cannot have the argument"),

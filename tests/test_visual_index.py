@@ -79,6 +79,27 @@ def test_every_question_scene_and_choice_is_read_back_from_the_index(world, inde
     assert len(index.scene_ids) == 15
 
 
+def test_categories_that_were_never_seen_are_indexed_as_words(tmp_path):
+    steps = [
+        {"operation": "select", "dependencies": [], "argument": "bag (7)"},
+        {"operation": "filter sharpness", "dependencies": [0], "argument": "not(very sharp) (7)"},
+        {"operation": "select", "dependencies": [], "argument": "cup (8)"},
+        {"operation": "choose bigger", "dependencies": [1, 2], "argument": ""},
+    ]
+    root = small(tmp_path / "root", **{"1": {**QUESTION, "semantic": steps}})
+    make_index(root, tmp_path / "index")
+    index = Index.open(tmp_path / "index", verify=True)
+    (question,) = index.questions("train")
+    assert [step["operation"] for step in semantic_of(question.program)] == [step["operation"] for step in steps]
+    words = index.questions("train").batch([0]).words[0]
+    shown = [tuple(index.words[word] for word in row) for row in words]
+    assert shown == [
+        (*routine_words(call), *[""] * (WIDTH - len(routine_words(call)))) for call in question.program.body
+    ]
+    assert shown[1][:5] == ("filter", "sharpness", "not", "", "very sharp")
+    assert shown[3][:2] == ("choose", "bigger")
+
+
 def test_a_batch_equals_the_programs(world, index):
     questions = list(read_questions(world / SETS["train_all"]))
     chosen = [7, 0, len(questions) - 1, 7]

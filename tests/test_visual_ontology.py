@@ -122,6 +122,12 @@ def picture(*objects):
         ("select(lake); relate(dog, on, subject); exist()", "no"),
         ("select(dog); select(lake); same_color()", "color is not known"),
         ("select(dog); select(taxi); choose_larger()", "taxi"),
+        ("select(dog); select(taxi); choose_comparative([1], bigger, [2])", "taxi"),
+        ("select(dog); select(taxi); choose_comparative([1], heavier, [2])", "it is not known which is heavier"),
+        ("select(taxi); verify_attribute([1], material, wood)", "no"),
+        ("select(dog); filter_attribute([1], color, tan); exist()", "yes"),
+        ("select(taxi); choose_attribute([1], material, metal, wood)", "metal"),
+        ("select(dog); select(taxi); same_attribute([1], color, [2])", "color is not known"),
     ],
 )
 def test_a_no_that_is_not_certain_is_no_result(ontology, text, expected):

@@ -1,5 +1,8 @@
 """The language of visual questions: GQA's 138 operations as families x categories, and its `semantic` lists.
 
+A category or comparative that is none of these (`choose bigger` of testdev) is a word of its family's open operation:
+`choose_comparative([1], bigger, [2])`, `verify_attribute([1], sharpness, sharp)`.
+
 Departures from the paper (Table "program_gqa"): the operations are those of the release, each with its category, so
 that `verify_shape` and `verify_color` are distinguished. Object ids (or `-` for "absent") that the release writes in
 brackets behind an argument leak answers: they are dropped on reading, and so is the order of `choose`'s options.
@@ -32,6 +35,7 @@ __all__ = [
     "COMPARATIVES",
     "DOMAIN",
     "OBJECTS",
+    "OPEN_ROWS",
     "RESULTS",
     "ROWS",
     "Form",
@@ -43,6 +47,7 @@ __all__ = [
     "results_of",
     "routine",
     "routine_words",
+    "row_of",
     "semantic_of",
     "table_of",
     "with_words",
@@ -107,6 +112,8 @@ class Form:
             SPELT_ROLES[word] if parameter == ROLE else word
             for word, parameter in zip(words, self.parameters, strict=True)
         )
+        if self.has_role and words[-1] == "unsaid" and not all(each.startswith("same ") for each in words[1:-1]):
+            return None  # the role was cut off
         return self.canonical(words) if all(words) else None
 
     def canonical(self, words: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -177,9 +184,20 @@ FAMILIES = (
 )
 
 
+OPEN_FAMILIES = (
+    Family("filter", ("attribute",), WORD, ONE, OBJECTS, "those objects of the input that are this, in any category"),
+    Family("choose", ("attribute",), OPTIONS, ONE, ANSWER, "which of two things the input is, in any category"),
+    Family("choose", ("comparative",), NOTHING, TWO, ANSWER, "which of two inputs is more so, in any respect"),
+    Family("verify", ("attribute",), WORD, ONE, BOOLEAN, "whether the input is this, in any category"),
+    Family("same", ("attribute",), NOTHING, TWO, BOOLEAN, "whether two inputs are equal, in any category"),
+    Family("different", ("attribute",), NOTHING, TWO, BOOLEAN, "whether two inputs differ, in any category"),
+)
+"""Operations whose first word is their category."""
+
+
 @dataclass(frozen=True)
 class Row:
-    """One of the 138 operations: its name in programs and in the release, its family, category and form."""
+    """An operation: its name in programs and in the release, its family, category and form."""
 
     operation: Operation
     release_name: str
@@ -188,17 +206,32 @@ class Row:
     form: Form
 
 
-def _row(family: Family, category: str) -> Row:
+def _row(family: Family, category: str, *further: Parameter) -> Row:
     release_name = f"{family.name} {category}".rstrip()
     name = re.sub(r"(?<=[a-z])([A-Z])", r"_\1", release_name).replace(" ", "_").lower()
     inputs = tuple(Input(each.lower(), each) for each in family.inputs)
-    operation = Operation(name, (*inputs[:1], *family.form.parameters, *inputs[1:]), family.output, about=family.about)
+    parameters = (*inputs[:1], *further, *family.form.parameters, *inputs[1:])
+    operation = Operation(name, parameters, family.output, about=family.about)
     return Row(operation, release_name, family.name, category, family.form)
 
 
 ROWS = {row.operation.name: row for row in (_row(family, each) for family in FAMILIES for each in family.categories)}
-"""Rows by the operation's name in programs."""
+"""Rows of the 138 operations, by their names in programs."""
 _BY_RELEASE_NAME = {row.release_name: row for row in ROWS.values()}
+OPEN_ROWS = {
+    row.operation.name: row
+    for row in (_row(family, each, Text("category")) for family in OPEN_FAMILIES for each in family.categories)
+}
+"""The same of operations whose category is their first word."""
+
+
+def row_of(call: Call) -> tuple[Row, tuple[Word, ...]]:
+    """The row of a call, and its words; the category of an open operation is part of the row."""
+    if call.operation in ROWS:
+        return ROWS[call.operation], call.words
+    row, (category, *words) = OPEN_ROWS[call.operation], call.words
+    return replace(row, category=str(category), release_name=f"{row.family} {category}"), tuple(words)
+
 
 _BRACKETS = re.compile(r"(?:\s+\([^()]*\)|\s*\((?:-|[\d,\s]+)\))\s*$")
 """Ids behind an argument, with or without a space before them; `not(large)` does not match."""
@@ -220,14 +253,12 @@ def program_of(semantic: Sequence[Mapping[str, Any]]) -> Program:
 
 def semantic_of(program: Program) -> list[dict[str, Any]]:
     """A program as the release writes it, without ids."""
-    return [
-        {
-            "operation": ROWS[call.operation].release_name,
-            "dependencies": list(call.inputs),
-            "argument": ROWS[call.operation].form.spell(call.words),
-        }
-        for call in flatten(canonical(program).body)
-    ]
+    semantic = []
+    for call in flatten(canonical(program).body):
+        row, words = row_of(call)
+        argument = row.form.spell(words)
+        semantic.append({"operation": row.release_name, "dependencies": list(call.inputs), "argument": argument})
+    return semantic
 
 
 def table_of(semantic: Sequence[Mapping[str, Any]]) -> RoutineTable:
@@ -249,7 +280,7 @@ def routine(operation: str, words: Sequence[Word], inputs: Sequence[int]) -> Cal
     """Build a call from its words and the numbers of the calls whose results it takes."""
     remaining, numbers = iter(words), iter(inputs)
     arguments: list[Argument] = []
-    for parameter in ROWS[operation].operation.parameters:
+    for parameter in DOMAIN.operation(operation).parameters:
         arguments.append(next(remaining) if parameter.is_word else Ref(next(numbers)))
     return Call(operation, tuple(arguments))
 
@@ -273,8 +304,8 @@ def routine_words(call: Call) -> tuple[str, ...]:
 
     Family and category are separate words, so that a model can generalise to a `verify_shape` that train lacks.
     """
-    row = ROWS[call.operation]
-    plain = [negated(str(word)) for word in call.words]
+    row, words_of_call = row_of(call)
+    plain = [negated(str(word)) for word in words_of_call]
     negation = "not" if any(is_negated for is_negated, _ in plain) else ""
     words = [word for _, word in plain]
     role = words.pop() if row.form.has_role else ""
@@ -287,7 +318,7 @@ WORDS = 8
 DOMAIN = Domain(
     "visual",
     version=1,
-    operations=tuple(row.operation for row in ROWS.values()),
+    operations=tuple(row.operation for row in (ROWS | OPEN_ROWS).values()),
     routine_words=routine_words,
     operation_words=OPERATION_WORDS,
     width=WORDS,
@@ -304,8 +335,9 @@ def results_of(answers: Sequence[str]) -> dict[str, ResultType]:
 
 
 def _canonical(call: Call) -> Call:
-    form = ROWS[call.operation].form
-    return call if form.options is None else with_words(call, form.canonical(call.words))
+    row, words = row_of(call)
+    before = call.words[: len(call.words) - len(words)]
+    return call if row.form.options is None else with_words(call, (*before, *row.form.canonical(words)))
 
 
 class _StepError(Exception):
@@ -314,23 +346,32 @@ class _StepError(Exception):
 
 def _call(step: Mapping[str, Any], before: Sequence[Call]) -> Call:
     name, argument, inputs = _fields(step)
-    row = _BY_RELEASE_NAME.get(name)
-    if row is None:
-        raise _StepError(f"unknown operation {quote(name)}")
-    words = _words(row.release_name, _BRACKETS.sub("", argument).strip())
+    row, category = _row_named(name, len(inputs))
+    words = _words(row.operation.name, _BRACKETS.sub("", argument).strip())
     if words is None:
         raise _StepError(f"'{name}' cannot have the argument {quote(argument)}")
     outputs = tuple(_output(number, before) for number in inputs)
     if outputs != row.operation.inputs:
         expected, found = (" and ".join(types) or "nothing" for types in (row.operation.inputs, outputs))
         raise _StepError(f"'{name}' takes {expected}, but its dependencies give {found}")
-    return routine(row.operation.name, words, inputs)
+    return routine(row.operation.name, (*category, *words), inputs)
+
+
+def _row_named(name: str, inputs: int) -> tuple[Row, tuple[str, ...]]:
+    """The row of an operation of the release, and its category if that is a word of an open operation."""
+    if name in _BY_RELEASE_NAME:
+        return _BY_RELEASE_NAME[name], ()
+    family, _, category = name.partition(" ")
+    for row in OPEN_ROWS.values():
+        if category and row.family == family and len(row.operation.inputs) == inputs:
+            return row, (category,)
+    raise _StepError(f"unknown operation {quote(name)}")
 
 
 @lru_cache(maxsize=1 << 16)
-def _words(release_name: str, argument: str) -> tuple[str, ...] | None:
+def _words(operation: str, argument: str) -> tuple[str, ...] | None:
     """Words of an argument; cached, since arguments without ids repeat."""
-    return _BY_RELEASE_NAME[release_name].form.read(argument)
+    return (ROWS | OPEN_ROWS)[operation].form.read(argument)
 
 
 def _fields(step: Mapping[str, Any]) -> tuple[str, str, tuple[int, ...]]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from program_guided.errors import DataError, quote
 from program_guided.language.syntax import flatten
-from program_guided.tasks.visual.domain import ROWS
+from program_guided.tasks.visual.domain import row_of
 from program_guided.tasks.visual.graph import Scene
 from program_guided.tasks.visual.release.reading import Choices, Question
 
@@ -68,8 +68,8 @@ def step_count(question: Question) -> int | None:
     """Number of reasoning steps, as the release counts them; None without a program."""
     if not question.has_program:
         return None
-    rows = ((ROWS[call.operation], call) for call in flatten(question.program.body))
-    texts = (f"{row.release_name}: {row.form.spell(call.words)}" for row, call in rows)
+    rows = map(row_of, flatten(question.program.body))
+    texts = (f"{row.release_name}: {row.form.spell(words)}" for row, words in rows)
     return sum(not any(part in text for part in NOT_A_STEP) for text in texts)
 
 

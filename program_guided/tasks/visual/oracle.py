@@ -19,7 +19,7 @@ from program_guided.language.pointer import advance, start
 from program_guided.language.syntax import Call, Program, flatten
 from program_guided.language.table import Kind, RoutineTable, compile_program
 from program_guided.tasks.visual.concepts import RELATION_ANSWERS
-from program_guided.tasks.visual.domain import DOMAIN, ROWS, Row, negated
+from program_guided.tasks.visual.domain import DOMAIN, Row, negated, row_of
 from program_guided.tasks.visual.graph import Scene
 from program_guided.tasks.visual.ontology import BUILT_IN, Ontology
 
@@ -93,7 +93,7 @@ def position(scene: Scene, key: str, category: str) -> str:
 
 
 def _step(view: _View, call: Call, results: Sequence[Result]) -> Result:
-    row = ROWS[call.operation]
+    row, words = row_of(call)
     inputs: list[Value] = []
     for number in call.inputs:
         value = results[number].value
@@ -101,7 +101,7 @@ def _step(view: _View, call: Call, results: Sequence[Result]) -> Result:
             return Result(None, f"step {number} was not executed")
         inputs.append(value)
     try:
-        return Result(_FAMILIES[row.family](view, row, tuple(map(str, call.words)), inputs))
+        return Result(_FAMILIES[row.family](view, row, tuple(map(str, words)), inputs))
     except _Undetermined as reason:
         return Result(None, str(reason))
 
@@ -286,7 +286,7 @@ def _verify(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value
 
 
 def _choose(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value:
-    if row.category in COMPARED:
+    if len(inputs) == 2:
         return _compare(view, row, inputs)
     ids = _ids(inputs[0])
     if row.category == "rel":
@@ -300,11 +300,12 @@ def _choose(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value
 
 def _compare(view: _View, row: Row, inputs: Sequence[Value]) -> Value:
     """Name of the object that is more so: by a relation such as `taller than` if there is one, else by its measure."""
-    measure, sign = COMPARED[row.category]
     one, other = (_only(_ids(value), "the object to compare") for value in inputs)
     for key, than in ((one, other), (other, one)):
-        if key != SCENE and (f"{row.category} than", than) in view.scene.objects[key].relations:
+        names = {f"{word} than" for word in SAME_MEANING.get(row.category, (row.category,))}
+        if key != SCENE and any((name, than) in view.scene.objects[key].relations for name in names):
             return view.name(key)
+    measure, sign = COMPARED.get(row.category, (_nothing, 1))
     first, second = (measure(view, key) for key in (one, other))
     if first is None or second is None or first == second:
         raise _Undetermined(f"it is not known which is {row.category}")
@@ -361,6 +362,10 @@ def _health(view: _View, key: str) -> float | None:
     return None if healthy is None else float(healthy)
 
 
+def _nothing(view: _View, key: str) -> float | None:
+    return None
+
+
 _area = _box_measure(lambda scene, key: scene.objects[key].box.area)
 _height = _box_measure(lambda scene, key: scene.objects[key].box.height)
 _width = _box_measure(lambda scene, key: scene.objects[key].box.width)
@@ -368,6 +373,7 @@ _altitude = _box_measure(lambda scene, key: -scene.objects[key].box.centre[1])
 
 COMPARED: dict[str, tuple[Measure, int]] = {
     "larger": (_area, 1),
+    "bigger": (_area, 1),
     "smaller": (_area, -1),
     "taller": (_height, 1),
     "shorter": (_height, -1),
@@ -379,6 +385,8 @@ COMPARED: dict[str, tuple[Measure, int]] = {
     "healthier": (_health, 1),
     "less healthy": (_health, -1),
 }
+
+SAME_MEANING = {"larger": ("larger", "bigger"), "bigger": ("larger", "bigger")}
 
 _FAMILIES: dict[str, Callable[[_View, Row, Ids, Sequence[Value]], Value]] = {
     "select": _select,

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from program_guided.language.syntax import Call, Program, flatten
-from program_guided.tasks.visual.domain import ROWS
+from program_guided.tasks.visual.domain import row_of
 from program_guided.tasks.visual.metrics import step_count
 from program_guided.tasks.visual.release.reading import Question
 
@@ -131,7 +131,7 @@ class _Counts:
         self._programs.add(hash(question.program))
         for call in flatten(question.program.body):
             self._counts["operations"][call.operation] += 1
-            self._counts["families"][ROWS[call.operation].family] += 1
+            self._counts["families"][row_of(call)[0].family] += 1
         for name, value in (("structural", question.structural), ("semantic", question.semantic_type)):
             self._counts[name][value] += value is not None
         self._counts["steps"][step_count(question) or 0] += 1

@@ -25,7 +25,7 @@ from program_guided.errors import DataError, quote
 from program_guided.language.domain import unknown
 from program_guided.language.syntax import Call, Program
 from program_guided.tasks.visual.checksums import check_file, read_checked, read_record
-from program_guided.tasks.visual.domain import DOMAIN, OPERATION_WORDS, ROWS, routine
+from program_guided.tasks.visual.domain import DOMAIN, OPEN_ROWS, OPERATION_WORDS, ROWS, routine
 from program_guided.tasks.visual.graph import Box, Scene, SceneObject
 from program_guided.tasks.visual.index.assembly import FORMAT, HEADER, NO_WORD, UNKNOWN_WORD, VERSION
 from program_guided.tasks.visual.index.parts import COLUMNS, NOTHING
@@ -36,10 +36,11 @@ from program_guided.tasks.visual.release.sources import CHOICES, QUESTIONS, SCEN
 __all__ = ["WIDTH", "Batch", "Index", "QuestionSet"]
 
 WIDTH = DOMAIN.routine_width
-ROLE_AT = np.array(
-    [len(ROWS[each.name].form.parameters) - 1 if ROWS[each.name].form.has_role else -1 for each in DOMAIN.operations]
-)
+_ROWS = [(ROWS | OPEN_ROWS)[each.name] for each in DOMAIN.operations]
+ROLE_AT = np.array([len(row.form.parameters) - 1 if row.form.has_role else -1 for row in _ROWS])
 """Position of the role of a relation among the words of each operation, -1 for none."""
+IS_OPEN = np.array([row.operation.name in OPEN_ROWS for row in _ROWS])
+"""Operations whose category is their first word."""
 REMEDY = "make it with proto dataset index visual"
 
 Ints = NDArray[np.integer]
@@ -202,7 +203,7 @@ class Index:
     def _operation_words(self) -> Ints:
         """(operations + 1, 2) family and category; the last row stands for no operation."""
         numbers = {word: number for number, word in enumerate(self.words[: self.known_words])}
-        rows = [(numbers[ROWS[each.name].family], numbers[ROWS[each.name].category]) for each in DOMAIN.operations]
+        rows = [(numbers[row.family], numbers.get(row.category, NO_WORD)) for row in _ROWS]
         return np.array([*rows, (NO_WORD, NO_WORD)], np.int32)
 
 
@@ -256,6 +257,10 @@ class QuestionSet:
         words[inside, 2] = np.where(self.columns["negated"][rows] != 0, self._not, NO_WORD)
         arguments = self.columns["words"][rows]
         arguments = arguments if unknown_words else self.index._known_or_unknown[arguments]
+        is_open = IS_OPEN[operations[inside]]
+        words[inside, 1] = np.where(is_open, arguments[:, 0], words[inside, 1])
+        arguments = np.where(is_open[:, None], np.roll(arguments, -1, axis=1), arguments)
+        arguments[is_open, -1] = NO_WORD
         role, each = ROLE_AT[operations[inside]], np.arange(len(arguments))
         words[inside, 3] = np.where(role >= 0, arguments[each, role], NO_WORD)
         words[inside, OPERATION_WORDS : OPERATION_WORDS + arguments.shape[1]] = np.where(

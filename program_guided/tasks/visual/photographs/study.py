@@ -38,7 +38,7 @@ from program_guided.models.model import Model, Sizes
 from program_guided.models.readers.config import Custom
 from program_guided.registry import build_model
 from program_guided.tasks.visual.batches import BOOLEAN_TARGETS, TYPES, programs_of
-from program_guided.tasks.visual.domain import ANSWER, COMPARATIVES, DOMAIN, OBJECTS, RESULTS, ROWS
+from program_guided.tasks.visual.domain import ANSWER, COMPARATIVES, DOMAIN, OBJECTS, RESULTS, row_of
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.assembly import UNKNOWN_WORD
@@ -139,7 +139,7 @@ class QuestionTensors:
 
 
 def _structural(question: Question) -> str:
-    row = ROWS[_routines(question)[-1].operation]
+    row = row_of(_routines(question)[-1])[0]
     return "compare" if row.category in COMPARATIVES else STRUCTURAL[row.family]
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from program_guided.language.syntax import Call
-from program_guided.tasks.visual.domain import ROWS
+from program_guided.tasks.visual.domain import row_of
 from program_guided.tasks.visual.features import ObjectFeatures
 
 __all__ = ["KINDS", "TRUST", "Views", "WeakLabels", "implied_words", "predict", "singular"]
@@ -78,7 +78,7 @@ def implied_words(routines: Sequence[Call], answer: str) -> Iterator[str]:
         return
     for parent in last.inputs:
         yield from _object_words(routines, parent)
-    if ROWS[last.operation].family in ("query", "choose"):
+    if row_of(last)[0].family in ("query", "choose"):
         yield answer
 
 
@@ -92,7 +92,7 @@ def _object_words(routines: Sequence[Call], routine: int) -> Iterator[str]:
 
 def _boolean_words(routines: Sequence[Call], routine: int, value: bool | None) -> Iterator[str]:
     """Words implied by a Boolean routine; `value` None: its result is not known."""
-    call, family = routines[routine], ROWS[routines[routine].operation].family
+    call, family = routines[routine], row_of(routines[routine])[0].family
     if family in ("and", "or"):
         known = value if value is (family == "and") else None
         for parent in call.inputs:
