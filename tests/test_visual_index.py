@@ -20,6 +20,7 @@ from program_guided.tasks.visual.embedded.building import write_questions
 from program_guided.tasks.visual.index import WIDTH, Index, building, parts
 from program_guided.tasks.visual.index.assembly import HEADER, SKIPPED, UNKNOWN_WORD
 from program_guided.tasks.visual.index.building import UNFINISHED, make_index
+from program_guided.tasks.visual.oracle import execute
 from program_guided.tasks.visual.release.reading import read_choices, read_questions, read_scenes
 from program_guided.tasks.visual.release.streaming import open_records
 from tests.test_visual_data import real_folder
@@ -157,14 +158,39 @@ def leaking(ids, swap):
     }
 
 
-def test_ids_and_the_order_of_options_never_reach_the_index(tmp_path):
-    made = []
+def test_ids_reach_only_targets_and_the_order_of_options_nothing(tmp_path):
+    made, batches, found = [], [], []
     for number, (ids, swap) in enumerate([(("7", "8,9"), False), (("-", "123456"), True)]):
         root = small(tmp_path / str(number), **leaking(ids, swap))
         make_index(root, root / "index")
-        made.append(contents(root / "index"))
+        files = contents(root / "index")
+        files["header"]["files"] = {
+            name: each for name, each in files["header"]["files"].items() if "found" not in name
+        }
+        made.append({name: each for name, each in files.items() if "found" not in str(name)})
+        questions = Index.open(root / "index").questions("train")
+        batches.append([array.tolist() for array in vars(questions.batch([0, 1, 2])).values()])
+        found.append(questions.found(0))
     assert made[0] == made[1]
+    assert batches[0] == batches[1]
     assert {"words.npy", "operation.npy", "negated.npy", "parents.npy"} <= {Path(name).name for name in made[0]}
+    assert found == [(("7",), ("8", "9"), None), ((), ("123456",), None)]
+
+
+def test_what_the_release_says_is_found_is_what_the_words_find(world, index):
+    """In the embedded world, where both are certain."""
+    compared = 0
+    for name in SETS:
+        questions = index.questions(name)
+        for number in range(len(questions)):
+            question, found = questions.question(number), questions.found(number)
+            scene = index.scene(question.image_id)
+            by_words, by_ids = execute(question.program, scene), execute(question.program, scene, found=found)
+            assert by_words == by_ids
+            known = [(ids, result.value) for ids, result in zip(found, by_words, strict=True) if ids is not None]
+            assert all(set(ids) == set(value) for ids, value in known)
+            compared += len(known)
+    assert compared > 500
 
 
 def test_words_that_train_lacks_are_unknown_in_batches_but_kept_in_questions(tmp_path):

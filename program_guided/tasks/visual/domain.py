@@ -41,6 +41,7 @@ __all__ = [
     "Form",
     "Row",
     "canonical",
+    "found_ids",
     "negated",
     "parse_visual",
     "program_of",
@@ -235,6 +236,7 @@ def row_of(call: Call) -> tuple[Row, tuple[Word, ...]]:
 
 _BRACKETS = re.compile(r"(?:\s+\([^()]*\)|\s*\((?:-|[\d,\s]+)\))\s*$")
 """Ids behind an argument, with or without a space before them; `not(large)` does not match."""
+_IDS = re.compile(r"\((-|[\d,\s]+)\)\s*$")
 _NEGATION = re.compile(r"not\((.+)\)")
 
 
@@ -249,6 +251,23 @@ def program_of(semantic: Sequence[Mapping[str, Any]]) -> Program:
         except _StepError as error:
             raise DataError(f"step {number} of 'semantic': {error}") from None
     return Program(tuple(program))
+
+
+def found_ids(semantic: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...] | None]:
+    """Ids of the objects that each step finds, as they stand in brackets: none for `(-)`; None where there are no
+    brackets, or where the step finds no objects. They are targets of dense supervision, and never inputs."""
+    return [_ids(str(step["argument"])) if _finds_objects(step) else None for step in semantic]
+
+
+def _finds_objects(step: Mapping[str, Any]) -> bool:
+    return str(step["operation"]).split(" ")[0] in ("select", "relate", "filter")
+
+
+def _ids(argument: str) -> tuple[str, ...] | None:
+    match = _IDS.search(argument)
+    return (
+        None if match is None else tuple(each.strip() for each in match[1].split(",") if each.strip() not in ("", "-"))
+    )
 
 
 def semantic_of(program: Program) -> list[dict[str, Any]]:

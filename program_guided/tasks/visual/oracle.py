@@ -53,14 +53,21 @@ class _Undetermined(Exception):
     """The scene graph does not determine the result."""
 
 
-def execute(program: Program, scene: Scene, ontology: Ontology = BUILT_IN) -> tuple[Result, ...]:
-    """Results of all routines; with `if` or `loop`, of all rows of the routine table."""
+def execute(
+    program: Program, scene: Scene, ontology: Ontology = BUILT_IN, found: Sequence[Ids | None] = ()
+) -> tuple[Result, ...]:
+    """Results of all routines; with `if` or `loop`, of all rows of the routine table. `found`: what routines are known
+    to find (`domain.found_ids`), which is better than executing their words again."""
     view = _View(scene, ontology)
     if any(not isinstance(node, Call) for node in program.body):
         return _execute_branching(compile_program(program, DOMAIN), view)
     results: list[Result] = []
-    for call in flatten(program.body):
-        results.append(_step(view, call, results))
+    for number, call in enumerate(flatten(program.body)):
+        known = found[number] if number < len(found) else None
+        if known is None or not scene.objects.keys() >= set(known):
+            results.append(_step(view, call, results))
+        else:
+            results.append(Result(tuple(key for key in scene.objects if key in known)))
     return tuple(results)
 
 

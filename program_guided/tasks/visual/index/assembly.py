@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 FORMAT = "program_guided visual index"
-VERSION = 2
+VERSION = 3
 HEADER = "index.json"
 SKIPPED = "skipped.txt"
 """File of the errors of skipped records, one a line."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from program_guided.errors import DataError, quote
 from program_guided.files import read_arrays, write_arrays
 from program_guided.language.syntax import Call, flatten
-from program_guided.tasks.visual.domain import DOMAIN, negated
+from program_guided.tasks.visual.domain import DOMAIN, found_ids, negated
 from program_guided.tasks.visual.graph import scene_of
 from program_guided.tasks.visual.release.reading import Question, choices_of, question_of
 from program_guided.tasks.visual.release.sources import CHOICES, QUESTIONS, SCENES, Source
@@ -36,6 +36,10 @@ MAX_INPUTS = DOMAIN.max_inputs
 MAX_ROUTINES = 1000
 NOTHING = -1
 """Number for no answer, no label, no parent."""
+
+
+NO_OBJECT = b"-"
+"""Instead of an id: the routine finds no object."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,9 @@ COLUMNS: dict[str, dict[str, Column]] = {
         "negated": Column("number", "uint8"),
         "words": Column("words", width=MAX_WORDS),
         "parents": Column("number", "int16", width=MAX_INPUTS),
+        # of every object that a routine finds, as far as the release says it
+        "found": _COUNT,
+        "found_id": _KEY,
         # of every entailed or equivalent question
         "entailed": _COUNT,
         "entailed_id": _KEY,
@@ -233,12 +240,15 @@ def _add_question(columns: _Columns, key: str, record: Any) -> None:
     values["global_group"].append(number("labels", question.global_group))
     values["local_group"].append(number("labels", question.local_group))
     values["routine"].append(len(routines))
-    for call in routines:
+    for call, found in zip(routines, found_ids(question.semantic or ()), strict=True):
         operation, bits, words = columns.routine(call)
         values["operation"].append(operation)
         values["negated"].append(bits)
         values["words"] += words
         values["parents"] += [*call.inputs, *([NOTHING] * (MAX_INPUTS - len(call.inputs)))]
+        ids = [] if found is None else [each.encode("ascii") for each in found] or [NO_OBJECT]
+        values["found"].append(len(ids))
+        values["found_id"] += ids
     values["entailed"].append(len(entailed))
     values["entailed_id"] += entailed
     values["equivalent"].append(len(equivalent))

@@ -28,7 +28,7 @@ from program_guided.tasks.visual.checksums import check_file, read_checked, read
 from program_guided.tasks.visual.domain import DOMAIN, OPEN_ROWS, OPERATION_WORDS, ROWS, routine
 from program_guided.tasks.visual.graph import Box, Scene, SceneObject
 from program_guided.tasks.visual.index.assembly import FORMAT, HEADER, NO_WORD, UNKNOWN_WORD, VERSION
-from program_guided.tasks.visual.index.parts import COLUMNS, NOTHING
+from program_guided.tasks.visual.index.parts import COLUMNS, NO_OBJECT, NOTHING
 from program_guided.tasks.visual.plan import complete_world
 from program_guided.tasks.visual.release.reading import Choices, Question
 from program_guided.tasks.visual.release.sources import CHOICES, QUESTIONS, SCENES
@@ -300,6 +300,15 @@ class QuestionSet:
         """The routines of a question's program; empty if it has none."""
         rows = range(len(self.columns["operation"]))[self._rows("routine", number)]
         return tuple(self._call(row) for row in rows)
+
+    def found(self, number: int) -> tuple[tuple[str, ...] | None, ...]:
+        """Ids of the objects that each routine finds (`domain.found_ids`): for targets, never for inputs."""
+        rows = range(len(self.columns["operation"]))[self._rows("routine", number)]
+        return tuple(self._found(row) for row in rows)
+
+    def _found(self, row: int) -> tuple[str, ...] | None:
+        ids = self.columns["found_id"][self._rows("found", row)]
+        return None if not len(ids) else tuple(each for each in _decoded(ids) if each != NO_OBJECT.decode())
 
     def key(self, number: int) -> str:
         """The id of a question."""
