@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -505,3 +506,12 @@ def test_bad_input_is_an_error_in_a_line(place, arguments, said):
         command.main(arguments)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_some_rows_only(whole):
+    plan, _ = whole
+    assert [use.row.name for use in status([ONE], plan).uses] == ["plus", "broken"]
+    assert [use.row.name for use in status([ONE], replace(plan, rows=("brok", "ken"))).uses] == ["broken"]
+    output, _ = (process := proto("experiment", "show", "one", "--rows", "none of them")).communicate()
+    assert process.returncode == 1
+    assert "rows 'none of them': no row has this in its name" in output

@@ -43,6 +43,8 @@ class Options:
     """Names of experiments, as `list` shows them."""
     seeds: OptionalNumber = None
     """Number of seeds; by default those of the experiment, or one of the small budget."""
+    rows: tuple[str, ...] = ()
+    """Only rows whose names have one of these texts in them, as `show` prints them."""
     budget: Literal["small", "full"] = "full"
     """full: the results. small: a trial in which every training takes seconds; it is kept apart from the results."""
     on: Literal["local", "ray"] = "local"
@@ -65,7 +67,11 @@ class Options:
     def plan(self) -> Plan:
         self._check()
         commits = Commits(code_commit(), self.commit)
-        return Plan(self.budget, self.seeds, commits, self.out, self.results)
+        plan = Plan(self.budget, self.seeds, commits, self.rows, self.out, self.results)
+        for text in self.rows:
+            if not any(text in row.name for each in self.named() or EXPERIMENTS.values() for row in each.rows):
+                raise DataError(f"rows {text!r}: no row has this in its name; see: proto experiment show NAME")
+        return plan
 
     def _check(self) -> None:
         """One clear error for options that cannot be."""

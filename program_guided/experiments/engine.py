@@ -55,6 +55,8 @@ class Plan:
     seeds: int | None = None
     """Number of seeds; None: the experiment's own, or one of the small budget."""
     commits: Commits = field(default_factory=lambda: Commits(""))
+    rows: tuple[str, ...] = ()
+    """Only rows whose names have one of these texts in them; none: all."""
     out: Path = Path("out/experiments")
     results: Path = Path("results")
 
@@ -91,7 +93,8 @@ def uses_of(experiment: Experiment, plan: Plan) -> Iterator[Use]:
     every = (done(Commits(commit)) for commit in dict.fromkeys(line["commit"] for line in lines))
     found = next((each for each in every if all(each)), None) or done(plan.commits)
     for (row, run), is_done in zip(runs, found, strict=True):
-        yield Use(experiment, row, run, is_done)
+        if not plan.rows or any(text in row.name for text in plan.rows):
+            yield Use(experiment, row, run, is_done)
 
 
 @dataclass(frozen=True)
