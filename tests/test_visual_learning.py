@@ -659,5 +659,24 @@ def test_dense_supervision_needs_scene_graphs(world, tmp_path):
     (tmp_path / "index").rename(tmp_path / "kept")
     (tmp_path / "val_balanced_questions.json").unlink()
     make_index(tmp_path, tmp_path / "index")
-    with pytest.raises(DataError, match="has none of the sets val_balanced"):
+    with pytest.raises(DataError, match="held-out 2000: train_balanced has no more questions"):
         Visual(data=tmp_path, features=world / "objects").check("partial")
+
+
+def test_without_a_validation_set_the_last_pictures_of_train_are_held_out(world, tmp_path):
+    for name in ("train_balanced_questions.json", "train_sceneGraphs.json", "objects"):
+        (tmp_path / name).symlink_to(world / name)
+    make_index(tmp_path, tmp_path / "index")
+    task = Visual(data=tmp_path, held_out=50)
+    task.check_data("dense")
+    source, numbers = task._held_out
+    pictures = source.specification_numbers()
+    assert 50 <= len(numbers) < 100
+    assert set(pictures[numbers]).isdisjoint(pictures[task._trained_on])
+    assert len(numbers) + len(task._trained_on) == len(source)
+    learner = task.learner(built(task), SupervisedSettings(batch_size=64), "dense", 0)
+    drawn = learner._source.numbers[np.concatenate([learner._draw() for _ in range(30)])]
+    assert set(drawn).isdisjoint(numbers)
+    assert task.validate(built(task)).completion >= 0
+    with pytest.raises(DataError, match="held-out 100000: train_balanced has no more questions"):
+        Visual(data=tmp_path, held_out=100_000).check_data("dense")

@@ -22,7 +22,7 @@ from program_guided.learning.execution import Programs
 from program_guided.learning.results import ResultType
 from program_guided.models.readers.config import Arrays
 
-__all__ = ["ExampleSource", "Examples", "moved", "programs_of", "tensors_of"]
+__all__ = ["ExampleSource", "Examples", "Part", "moved", "programs_of", "tensors_of"]
 
 T = TypeVar("T")
 
@@ -61,6 +61,29 @@ class ExampleSource(Protocol):
 
     def weights(self) -> NDArray[np.float64]:
         """(examples,) how often each should be drawn in training, relative to the others."""
+
+
+class Part:
+    """Some examples of a source, numbered from 0 (an `ExampleSource` too)."""
+
+    def __init__(self, source: ExampleSource, numbers: NDArray[np.int64]) -> None:
+        self.source, self.numbers = source, numbers
+
+    @property
+    def results(self) -> Mapping[str, ResultType]:
+        return self.source.results
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def batch(self, numbers: NDArray[np.int64], dense: bool = True, about: NDArray[np.int64] | None = None) -> Examples:
+        return self.source.batch(self.numbers[numbers], dense, about)
+
+    def specification_numbers(self) -> NDArray[np.int64]:
+        return self.source.specification_numbers()[self.numbers]
+
+    def weights(self) -> NDArray[np.float64]:
+        return self.source.weights()[self.numbers]
 
 
 def tensors_of(arrays: Arrays) -> dict[str, Tensor]:

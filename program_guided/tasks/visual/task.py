@@ -54,7 +54,8 @@ class Visual(TaskBase):
     """Questions about pictures; `dense` supervises every routine that the oracle can execute, `partial` the answer."""
 
     held_out: int = 2000
-    """Number of questions of the validation split that are evaluated on."""
+    """Number of questions that are evaluated on: the first of the validation split or, if there is none, those about
+    the last pictures of train, at least so many, which are then not trained on."""
     data: Path | None = None
     """Folder with an index and features; by default the embedded world, built in out/visual if needed."""
     features: Path | None = None
@@ -120,8 +121,27 @@ class Visual(TaskBase):
         return TRAIN if self.train_set is None else (self.train_set,)
 
     @cached_property
-    def _held_out(self) -> Questions:
-        return self.questions(self.opened.first_of(HELD_OUT))
+    def _train(self) -> Questions:
+        return self.questions(self.opened.first_of(self._train_sets))
+
+    @cached_property
+    def _held_out(self) -> tuple[Questions, NDArray[np.int64]]:
+        """The questions that are evaluated on: a set, and their numbers in it."""
+        name = next((name for name in HELD_OUT if name in self.opened.index.sets), None)
+        if name is not None:
+            source = self.questions(name)
+            return source, np.arange(min(self.held_out, len(source)))
+        pictures = self._train.specification_numbers()
+        order = np.argsort(pictures, kind="stable")
+        first = pictures[order][max(0, len(order) - self.held_out)]
+        return self._train, np.flatnonzero(pictures >= first)
+
+    @cached_property
+    def _trained_on(self) -> NDArray[np.int64]:
+        """Numbers of the questions of train that are trained on."""
+        source, held_out = self._held_out
+        every = np.arange(len(self._train))
+        return every if source is not self._train else np.setdiff1d(every, held_out)
 
     def recipe(self, target: Target, model: str, algorithm: Algorithm) -> Recipe:
         relabelled = 0.25 if target == "dense" and model == "plus" else 0.0
@@ -139,7 +159,9 @@ class Visual(TaskBase):
                 f"{data.index.folder}: there are no scene graphs of {train}, which the target dense needs; choose the "
                 "target partial"
             )
-        for name in (data.first_of(self._train_sets), data.first_of(HELD_OUT)):
+        if not len(self._trained_on):
+            raise DataError(f"held-out {self.held_out}: {train} has no more questions; hold fewer out")
+        for name in dict.fromkeys((train, self._held_out[0].set.name)):
             data.check_pictures(name)
 
     def prepare(self, model: Model) -> None:
@@ -167,7 +189,7 @@ class Visual(TaskBase):
         """(vocabulary, vocabulary) which arguments occur together with which category in programs of train."""
         from program_guided.tasks.visual.index.assembly import UNKNOWN_WORD
 
-        source = self.questions(self.opened.first_of(self._train_sets))
+        source = self._train
         together = np.zeros((len(self.vocabulary), len(self.vocabulary)), np.bool_)
         for first in range(0, len(source), CHUNK):
             words = source.set.batch(np.arange(first, min(len(source), first + CHUNK))).words
@@ -186,18 +208,18 @@ class Visual(TaskBase):
         share: Share = (0, 1),
         all_reduce: AllReduce | None = None,
     ) -> Learner[Any]:
+        from program_guided.learning.examples import Part
         from program_guided.learning.learner import alone
         from program_guided.learning.supervised import Supervised
 
-        source = self.questions(self.opened.first_of(self._train_sets))
+        source = Part(self._train, self._trained_on)
         return Supervised(model, source, settings, seed, share, all_reduce or alone, dense=target == "dense")
 
     def validate(self, model: Model) -> Validation:
         from program_guided.learning.trainer import Validation
         from program_guided.tasks.visual.evaluation import answer_questions
 
-        numbers = np.arange(min(self.held_out, len(self._held_out)))
-        found = answer_questions(model, self._held_out, numbers)
+        found = answer_questions(model, *self._held_out)
         return Validation(found.accuracy, found.families)
 
     def executor(self, model: Model, checkpoint: Checkpoint, **acting: Any) -> Reasoner:

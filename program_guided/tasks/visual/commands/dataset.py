@@ -213,7 +213,9 @@ class Stats:
             return {"train": "train", "test": "test"}, _generated("train", progress), _generated("test", progress)
         sources = [source for source in find_sources(self.root) if source.kind == QUESTIONS]
         sets = list(dict.fromkeys(source.name for source in sources))
-        train = sorted(filter(is_train, sets), key=lambda name: name != "train_balanced")[0]
+        train = next(iter(sorted(filter(is_train, sets), key=lambda name: name != "train_balanced")), None)
+        if train is None:
+            raise DataError(f"{self.root}: there are no questions of train, which the guesses are fitted to")
         test = self.test or next((name for name in TEST_SETS if name in sets), None)
         if test not in sets:
             raise DataError(f"{self.root}: there is no set to test on; name one of {', '.join(sets)} as test")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from program_guided.errors import DataError, quote
+from program_guided.errors import DataError
 from program_guided.language.domain import unknown
 from program_guided.tasks.visual.release.reading import chunk_paths
 
@@ -106,9 +106,6 @@ def _check(root: Path, found: dict[tuple[str, str], Path], only: Sequence[str]) 
     for name in only:
         if name not in sets:
             raise DataError(f"{root}: {unknown('set of questions', name, sets)} (there are {', '.join(sets)})")
-    if not any(map(is_train, only or sets)):
-        sets_found = ", ".join(quote(name) for name in only or sets)
-        raise DataError(f"{root}: there are no questions of train, which the vocabulary needs, only {sets_found}")
 
 
 def _source(kind: str, name: str, path: Path) -> Source:
