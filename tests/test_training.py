@@ -21,6 +21,7 @@ import program_guided
 from program_guided.errors import DataError
 from program_guided.language import parse
 from program_guided.learning.checkpoint import read_checkpoint, save_checkpoint
+from program_guided.learning.execution import infer
 from program_guided.learning.executor_agent import ExecutorAgent
 from program_guided.learning.imitation import Imitation, dense_loss, squared_loss
 from program_guided.learning.settings import ImitationSettings
@@ -475,3 +476,20 @@ def test_what_cannot_begin_is_one_clear_error(tmp_path):
         with pytest.raises(DataError, match="device cuda: torch finds no such device"):
             train(job(tmp_path, accelerator="cuda"))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["plus", "paper", "pga"])
+def test_the_gradient_is_of_the_states_that_were_seen_though_the_worlds_have_stepped(name):
+    torch.manual_seed(0)
+    task = Minecraft()
+    model = minecraft_model(name)
+    worlds = task.worlds(load_split("train")[:40], 32, variants=2)
+    learner = Imitation(model, worlds, ImitationSettings(num_envs=32, variants=2), 0)
+    seen, best = learner.execution.observe().kept(), torch.from_numpy(learner.worlds.best_actions()[0].copy())
+    learner._loss(infer(model, seen)[0], best).backward()
+    expected = [None if each.grad is None else each.grad.clone() for each in model.parameters()]
+    model.zero_grad()
+    learner._step().backward()
+    assert not torch.equal(learner.execution.observe().arrays["agent"], seen.arrays["agent"])
+    for parameter, gradient in zip(model.parameters(), expected, strict=True):
+        torch.testing.assert_close(parameter.grad, gradient)

@@ -66,7 +66,8 @@ class Imitation(WorldLearner[ImitationSettings]):
     def _step(self) -> Tensor:
         """One step of every world; its loss."""
         best, _ = self.worlds.best_actions()
-        seen, labels, count = self.execution.observe(), torch.from_numpy(best), self.worlds.count
+        # a copy: the worlds step before the gradient is computed
+        seen, labels, count = self.execution.observe().kept(), torch.from_numpy(best), self.worlds.count
         if self.settings.extra_conditions and len(self._conditions):
             asked, answers = self._ask(seen)
             seen, labels = Observation.together([seen, asked]), torch.cat([labels, answers])
