@@ -235,7 +235,7 @@ class Reference:
 
 
 class ReleaseReference(Reference):
-    """The same with the release's files: "no" is not certain of what looks alike, is similar or means the same."""
+    """The same with the release's files: "no" is not certain of what looks the same, is similar or means the same."""
 
     def __init__(self, record):
         super().__init__(record)
@@ -281,10 +281,10 @@ class ReleaseReference(Reference):
             fresh = {parent for each in fresh for parent in self.above(each)} - reached
         fields = self.objects.get(word, [])
         if {"P", "A"} <= set(fields) and any(category in reached for category in sorted(self.above(word))[:1]):
-            return name == word or "P" in self.objects.get(name, []) or self.alike(name, word)
-        return True if word in reached else self.alike(name, word)
+            return name == word or "P" in self.objects.get(name, []) or self.look_the_same(name, word)
+        return True if word in reached else self.look_the_same(name, word)
 
-    def alike(self, name, word):
+    def look_the_same(self, name, word):
         looks = [{each, *self.listed(self.objects.get(each, []), "K", ".")} for each in (name, word)]
         return UNKNOWN if looks[0] & looks[1] else False
 

@@ -51,7 +51,7 @@ class Learner(ABC, Generic[AnySettings]):
         averaged = dict(self.average.named_buffers())
         self._word_tables = [each.word.weight for each in self.average.modules() if isinstance(each, Semantics)]
         self.stand_ins: Mapping[int, Sequence[int]] = {}
-        """Of each word that no training program has, the words whose mean it is read as."""
+        """Word that no training program has -> the words whose mean it is read as."""
         self._buffers = [(averaged[name], given) for name, given in model.named_buffers() if name in kept]
         self.done = 0
         """Iterations that are over."""

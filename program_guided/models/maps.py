@@ -1,8 +1,8 @@
 """Maps seen by convolutions, as in Program Guided Agent (Sun et al., 2020): how the paper's rivals see a state.
 
 Decided here: the map is centred on the agent, and a cell has its row and column, since the cells of `paper` have both
-their offset to the agent and their position. Seen as a whole map with a plane for the agent, `pga` finished half as
-many programs after the same training (docs/log.md).
+their offset to the agent and their position. Seen as a whole map with a plane for the agent, `pga` needed about three
+times as many steps (docs/log.md).
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class BatchWorldTask(TaskBase):
         return learner
 
     def _stand_ins(self, words: NDArray[Any]) -> dict[int, list[int]]:
-        """Of each word that these programs do not have, the words that they have in such a place."""
+        """Each word that these programs lack -> the words that they have in such a place."""
         known, index = set(np.unique(words).tolist()), self.vocabulary.index
         stand_ins = {}
         for word in (word for word, number in index.items() if number not in known):

@@ -1,10 +1,10 @@
-"""What names and values mean: which names a name covers, and which values exclude each other.
+"""Meanings of names and values: which names a name covers, and which values exclude each other.
 
 The release's own ontology is public as three text files, which are read where they are at hand (`ontology/` in the
 folder of the data); `BUILT_IN`, of the words in `concepts.py`, serves elsewhere, and in the embedded world.
 
     ontology = read_ontology(Path("gqa/ontology"))
-    ontology.is_a("car", "vehicle") is True            ontology.is_a("lake", "sea") is None      # they look alike
+    ontology.is_a("car", "vehicle") is True            ontology.is_a("lake", "sea") is None      # they look the same
     ontology.holds({"chrome"}, "material", "metal") is True     ontology.holds({"tan"}, "color", "beige") is None
 
 Departures from the paper: none; it leaves this to the annotations.
@@ -60,7 +60,7 @@ class Ontology:
     """Word -> the name that it stands for."""
     value_synonyms: Mapping[str, str] = field(default_factory=dict)
     similar: Mapping[str, Words] = field(default_factory=dict)
-    """Value -> values that it cannot be told apart from with certainty."""
+    """Value -> values that it cannot be distinguished from with certainty."""
     classes: Mapping[str, Words] = field(default_factory=dict)
     """Value -> classes, which are true of what has the value: metal of chrome."""
     meanings: Mapping[str, Words] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class Ontology:
         return any(self.might_be(each, value) for each in map(self.value, known) if each in rivals)
 
     def might_be(self, one: str, other: str) -> bool:
-        """Whether two values cannot be told apart with certainty."""
+        """Whether two values cannot be distinguished with certainty."""
         if other in self.similar.get(one, NONE) or one in self.similar.get(other, NONE):
             return True
         return bool((self.classes.get(one, NONE) | {one}) & (self.classes.get(other, NONE) | {other}))

@@ -125,8 +125,8 @@ class _View:
         found = {key: name == ANYTHING or self.ontology.is_a(objects[key].name, name) for key in objects if among(key)}
         certain = tuple(key for key, truth in found.items() if truth)
         if not certain and None in found.values():
-            alike = next(objects[key].name for key, truth in found.items() if truth is None)
-            raise _Undetermined(f"a {alike} may be called {name}")
+            similar = next(objects[key].name for key, truth in found.items() if truth is None)
+            raise _Undetermined(f"a {similar} may be called {name}")
         return certain
 
     def name(self, key: str) -> str:
@@ -181,8 +181,8 @@ class _View:
         first, second = self.values(one, category), self.values(other, category)
         if first & second:
             return True
-        alike = any(self.ontology.might_be(*pair) for pair in product(first, second))
-        return False if first and second and not alike else None
+        similar = any(self.ontology.might_be(*pair) for pair in product(first, second))
+        return False if first and second and not similar else None
 
     def related(self, name: str, relation: str, role: str, inputs: Ids) -> Ids:
         """Objects of a name that have a relation to an input."""
