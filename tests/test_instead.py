@@ -71,7 +71,7 @@ def test_a_command_of_a_module_is_shown_as_one_types_it():
     experiment = experiments.find("instead")
     row, run = next((row, run) for row, run in runs_of(experiment, 1, "small") if row.train[0] == MODULE)
     train, first, *_ = commands(experiment, row, run, Path("run"))
-    assert train.startswith(f"python -m {instead.__name__} --algorithm ppo --minutes 83 --minutes ")
+    assert train.startswith(f"python -m {instead.__name__} --algorithm ppo --minutes 40 --minutes ")
     assert train.endswith("--seed 0 --out run/training")
     assert first.startswith(f"python -m {instead.__name__} evaluate run/training --repetition-penalty 0 --split test")
 
