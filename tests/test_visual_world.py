@@ -16,8 +16,6 @@ from program_guided.errors import DataError
 from program_guided.language import print_program
 from program_guided.tasks.visual.concepts import GROUPS, VALUES
 from program_guided.tasks.visual.domain import DOMAIN, ROWS, parse_visual, program_of, semantic_of
-from program_guided.tasks.visual.drawing.glyphs import GLYPHS
-from program_guided.tasks.visual.drawing.painting import COLORS, FIXED, KINDS, SHADES, paint_thing
 from program_guided.tasks.visual.drawing.panels import CARD_WIDTH, Finding, contact_sheet, draw_card, draw_reasoning
 from program_guided.tasks.visual.drawing.scene import draw_scene
 from program_guided.tasks.visual.embedded.building import hash_seed, scenes_of, write_world
@@ -424,27 +422,6 @@ def test_a_picture_shows_its_scene_and_marks_objects():
     assert plain.tobytes() != marked.tobytes()
     assert draw_scene(scene).width > WIDTH
     assert draw_scene(scene_of({"width": 50, "height": 40, "objects": {}}, "0"), legend=False).size == (50, 40)
-
-
-def painted(name, *attributes, size=(96, 80)):
-    return np.asarray(paint_thing(SceneObject(name, Box(0, 0, *size), attributes), size, 1))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_thing_is_drawn_in_its_own_color_pattern_and_shape(name):
-    assert {stroke.kind for stroke in GLYPHS[name]} <= set(KINDS)
-    assert {stroke.color for stroke in GLYPHS[name]} <= set(FIXED) | set(SHADES)
-    red = tuple(int(COLORS["red"][at : at + 2], 16) for at in (1, 3, 5))
-    assert (painted(name, "red")[..., :3] == red).all(-1).any()
-    ways = ("-", "blue", *WORLD_VALUES["pattern"], *set(WORLD_VALUES["shape"]) - {"square"})
-    assert len({painted(name, way).tobytes() for way in ways}) == len(ways)
-    assert all(painted(name, shape, size=size).any() for shape in ways for size in ((1, 1), (2, 30), (9, 3)))
-
-
-def test_glyphs_distinguish_the_names_of_a_class():
-    equal = [(one, other) for one in NAMES for other in NAMES if one < other and GLYPHS[one] == GLYPHS[other]]
-    assert set(equal) == {("boy", "man"), ("girl", "woman"), ("girl", "lady"), ("lady", "woman"), ("driver", "pilot")}
-    assert painted("robot").any()
 
 
 def reasoning(routines, scene):

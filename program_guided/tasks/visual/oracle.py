@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from typing import NamedTuple
 
 from program_guided.language.pointer import advance, start
 from program_guided.language.syntax import Call, Program, flatten
@@ -34,8 +35,22 @@ ROLES_OF_EDGES = ("subject", "object")
 """Roles of the named object in a relation of the graph."""
 NOT_REACHED = "the program does not get here"
 COMMON = ("color", "material", "shape")
-PLACED = {"hposition": (0, ("left", "middle", "right")), "vposition": (1, ("top", "middle", "bottom"))}
-"""Category of positions -> (axis, names of the thirds of the picture that can hold a box's centre)."""
+
+
+class Placed(NamedTuple):
+    """Positions along an axis of the picture."""
+
+    axis: int
+    words: tuple[str, str, str]
+    borders: tuple[float, float]
+    """Shares of the picture's side at which a box's centre comes to the next position."""
+
+
+PLACED = {
+    "hposition": Placed(0, ("left", "middle", "right"), (0.3, 0.7)),
+    "vposition": Placed(1, ("top", "middle", "bottom"), (0.18, 0.82)),
+}
+"""Category of positions -> the release's positions."""
 
 Ids = tuple[str, ...]
 Value = Ids | bool | str
@@ -92,11 +107,11 @@ def answer_of(results: Sequence[Result]) -> str | None:
 
 
 def position(scene: Scene, key: str, category: str) -> str:
-    """The third of the picture that holds the centre of an object's box."""
-    axis, words = PLACED[category]
-    centre = scene.objects[key].box.centre[axis]
-    extent = (scene.width, scene.height)[axis]
-    return words[(centre > extent / 3) + (centre > 2 * extent / 3)]
+    """Name of the position of an object: where its box's centre is."""
+    placed = PLACED[category]
+    share = scene.objects[key].box.centre[placed.axis] / (scene.width, scene.height)[placed.axis]
+    low, high = placed.borders
+    return placed.words[(share >= low) + (share > high)]
 
 
 def _step(view: _View, call: Call, results: Sequence[Result]) -> Result:
