@@ -20,10 +20,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from program_guided.tasks.visual.detector.labels import SLOTS
+from program_guided.tasks.visual.detector.settings import DetectorConfig
 from program_guided.tasks.visual.embedded.vectors import ROLES, SCENE_VALUES, VALUES
 from program_guided.tasks.visual.embedded.vocabulary import NAMES
 
-__all__ = ["CELL", "Detections", "DetectorConfig", "DetectorNetwork", "Map", "Heads"]
+__all__ = ["CELL", "Detections", "DetectorNetwork", "Heads", "Map", "overlap", "proposals"]
 
 CELL = 8
 """Side of a cell in pixels of the picture."""
@@ -38,18 +39,6 @@ GEOMETRY = 6
 MAX_OBJECTS = 40
 HEADS = [len(NAMES), len(VALUES), len(ROLES), 1]
 """Sizes of what is read off a vector."""
-
-
-@dataclass(frozen=True)
-class DetectorConfig:
-    """Sizes of the network."""
-
-    width: int = 24
-    """Channels of the first maps of both stages."""
-    vector: int = 192
-    """Numbers in an object's vector."""
-    context: int = 64
-    """Numbers of the context of a cell."""
 
 
 @dataclass(frozen=True)

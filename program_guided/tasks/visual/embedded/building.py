@@ -24,10 +24,12 @@ import numpy as np
 from program_guided.errors import DataError
 from program_guided.files import renamed, write_atomically
 from program_guided.language.domain import unknown
-from program_guided.tasks.visual.embedded.detections import Detector, detect
+from program_guided.tasks.visual.embedded.detections import Simulation, simulate
 from program_guided.tasks.visual.embedded.questions import PER_SCENE, Questioner
 from program_guided.tasks.visual.embedded.records import choices_record, question_record
 from program_guided.tasks.visual.embedded.scenes import sample_scene
+from program_guided.tasks.visual.embedded.vectors import SIZE
+from program_guided.tasks.visual.features import MAX_DETECTED
 from program_guided.tasks.visual.graph import Scene, record_of
 from program_guided.tasks.visual.h5 import CHECKED, write_h5
 from program_guided.tasks.visual.index.assembly import HEADER
@@ -45,7 +47,7 @@ __all__ = [
     "write_world",
 ]
 
-VERSION = 1
+VERSION = 2
 """Raised when the same seed gives another world."""
 
 SPLITS = {"train": 4000, "val": 200, "test": 300}
@@ -90,7 +92,7 @@ def questions_of(split: str, count: int, seed: int) -> Iterator[Question]:
         yield from (question_of(each.key, question_record(each)) for each in generator.about(scene))
 
 
-def plan_of(splits: Mapping[str, int], seed: int, detector: Detector, pictures: int = 0) -> dict[str, Any]:
+def plan_of(splits: Mapping[str, int], seed: int, detector: Simulation, pictures: int = 0) -> dict[str, Any]:
     """All that the files of a world depend on."""
     return {
         "version": VERSION,
@@ -111,7 +113,7 @@ def write_world(
     folder: Path,
     splits: Mapping[str, int] = SPLITS,
     seed: int = 0,
-    detector: Detector | None = None,
+    detector: Simulation | None = None,
     progress: Progress = lambda what, done, total: None,
     pictures: int = 0,
 ) -> None:
@@ -119,7 +121,7 @@ def write_world(
 
     A world that is already there is replaced: its plan and its index are removed first.
     """
-    detector = detector or Detector()
+    detector = detector or Simulation()
     for split, count in splits.items():
         _check(split, count)
     with built(folder, plan_of(splits, seed, detector, pictures)) as files:
@@ -158,7 +160,7 @@ def write_questions(
 
 
 def write_features(
-    folder: Path, scenes: Iterable[Scene], count: int, seed: int, detector: Detector, progress: Progress
+    folder: Path, scenes: Iterable[Scene], count: int, seed: int, detector: Simulation, progress: Progress
 ) -> list[Path]:
     """Write detected objects; the paths of the files. The info file is written last, when the files it names exist."""
     info: dict[str, dict[str, int]] = {}
@@ -171,7 +173,7 @@ def write_features(
         with _h5_file(paths[-1], length, detector) as (features, boxes, check):
             for row in range(length):
                 scene = next(scenes)
-                detected = detect(scene, detector, hash_seed(seed + 1, int(scene.image_id)))
+                detected = simulate(scene, detector, hash_seed(seed + 1, int(scene.image_id)))
                 features[row, : len(detected.features)] = detected.features
                 boxes[row, : len(detected.boxes)] = detected.boxes
                 check()
@@ -206,10 +208,10 @@ def _all_paths(folder: Path, split: str) -> list[Path]:
 
 
 @contextmanager
-def _h5_file(path: Path, length: int, detector: Detector) -> Iterator[tuple[Any, Any, Callable[[], None]]]:
+def _h5_file(path: Path, length: int, detector: Simulation) -> Iterator[tuple[Any, Any, Callable[[], None]]]:
     """Datasets of a file in the release's layout, and a check of the disk; it is renamed to its path when complete."""
     with write_h5(path) as (file, check):
-        shape, boxes = (detector.max_detected, detector.dimension), (detector.max_detected, 4)
+        shape, boxes = (MAX_DETECTED, SIZE), (MAX_DETECTED, 4)
         features = file.create_dataset("features", (length, *shape), "float16", chunks=(1, *shape), **CHECKED)
         yield features, file.create_dataset("bboxes", (length, *boxes), "float32", chunks=(1, *boxes), **CHECKED), check
 
