@@ -80,4 +80,6 @@ def read_network(name: Path | str, kind: str) -> Saved:
 def load_network(network: nn.Module, saved: Saved) -> None:
     """Give a network its weights."""
     check_fit(network, saved.tensors, saved.folder / WEIGHTS)
-    network.load_state_dict({name: each.float() if each.dtype == torch.float16 else each for name, each in saved.tensors.items()})
+    network.load_state_dict(
+        {name: each.float() if each.dtype == torch.float16 else each for name, each in saved.tensors.items()}
+    )

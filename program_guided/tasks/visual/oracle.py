@@ -24,7 +24,7 @@ from program_guided.tasks.visual.domain import DOMAIN, Row, negated, row_of
 from program_guided.tasks.visual.graph import Scene
 from program_guided.tasks.visual.ontology import BUILT_IN, Ontology
 
-__all__ = ["COMMON", "PLACED", "SCENE", "Result", "Value", "answer_of", "execute", "position"]
+__all__ = ["COMMON", "PLACED", "SCENE", "Guess", "Ids", "Result", "Value", "answer_of", "execute", "position"]
 
 SCENE = "scene"
 """Id of the picture as a whole: the result of `select(scene)`."""
@@ -68,12 +68,21 @@ class _Undetermined(Exception):
     """The scene graph does not determine the result."""
 
 
+Guess = Callable[[Row, Ids, Sequence[Value]], Ids]
+"""The objects that a routine, by its row, words and inputs, would find if it had to find some."""
+
+
 def execute(
-    program: Program, scene: Scene, ontology: Ontology = BUILT_IN, found: Sequence[Ids | None] = ()
+    program: Program,
+    scene: Scene,
+    ontology: Ontology = BUILT_IN,
+    found: Sequence[Ids | None] = (),
+    guess: Guess | None = None,
 ) -> tuple[Result, ...]:
     """Results of all routines; with `if` or `loop`, of all rows of the routine table. `found`: what routines are known
-    to find (`domain.found_ids`), which is better than executing their words again."""
-    view = _View(scene, ontology)
+    to find (`domain.found_ids`), which is better than executing their words again. `guess`: what a routine finds that
+    found nothing, but is not asked whether there is something."""
+    view = _View(scene, ontology, guess)
     if any(not isinstance(node, Call) for node in program.body):
         return _execute_branching(compile_program(program, DOMAIN), view)
     results: list[Result] = []
@@ -122,17 +131,19 @@ def _step(view: _View, call: Call, results: Sequence[Result]) -> Result:
         if value is None:
             return Result(None, f"step {number} was not executed")
         inputs.append(value)
+    texts = tuple(map(str, words))
     try:
-        return Result(_FAMILIES[row.family](view, row, tuple(map(str, words)), inputs))
+        value = _FAMILIES[row.family](view, row, texts, inputs)
     except _Undetermined as reason:
         return Result(None, str(reason))
+    return Result(view.guess(row, texts, inputs) if value == () and view.guess is not None else value)
 
 
 class _View:
     """Queries about the objects of a scene graph."""
 
-    def __init__(self, scene: Scene, ontology: Ontology) -> None:
-        self.scene, self.ontology = scene, ontology
+    def __init__(self, scene: Scene, ontology: Ontology, guess: Guess | None = None) -> None:
+        self.scene, self.ontology, self.guess = scene, ontology, guess
 
     def named(self, name: str, among: Callable[[str], bool] = lambda key: True) -> Ids:
         """Objects of a name; undetermined if there is none, but one that looks like it."""

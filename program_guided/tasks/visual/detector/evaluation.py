@@ -1,7 +1,7 @@
 """Measures of the detector: average precision of boxes and of named boxes, accuracy of attributes and of the scene.
 
-    measures = measure(detections, labels)
-    measures["AP50"], measures["AP50 by name"], measures["attributes"]
+measures = measure(detections, labels)
+measures["AP50"], measures["AP50 by name"], measures["attributes"]
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def measure(found: Sequence[Detections], labels: Sequence[Labels]) -> dict[str, 
         for each, true in zip(found, labels, strict=True)
     ]
     named = [
-        (each.boxes.numpy(), *_best_names(each), true.boxes, true.names) for each, true in zip(found, labels, strict=True)
+        (each.boxes.numpy(), *_best_names(each), true.boxes, true.names)
+        for each, true in zip(found, labels, strict=True)
     ]
     by_name = [average_precision(named, name) for name in range(len(NAMES))]
     right, known, by_category = 0, 0, {}

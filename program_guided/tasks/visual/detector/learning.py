@@ -1,6 +1,6 @@
 """Training of the detector: losses on drawn pictures of scenes that carry no questions.
 
-    loss = detector_loss(network, pictures, labels)
+loss = detector_loss(network, pictures, labels)
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ def _examples(seen: Map, pictures: Tensor, labels: Sequence[Labels]) -> tuple[li
         proposed, _ = proposals(seen, at, pictures.shape, PROPOSED)
         best, which = matched(proposed, true)
         kept = best >= MATCH
-        missing = torch.tensor([number for number in range(len(true)) if number not in which[kept].tolist()], dtype=torch.long)
+        missing = torch.tensor(
+            [number for number in range(len(true)) if number not in which[kept].tolist()], dtype=torch.long
+        )
         sides = (true[:, 2:] - true[:, :2]).repeat(1, 2)[missing]
         moved = true[missing] + JITTER * sides * torch.randn(len(missing), 4)
         boxes.append(torch.cat([proposed[kept], moved]))

@@ -125,7 +125,10 @@ class DetectorNetwork(nn.Module):
         )
         inputs = 6 * w * 16 + config.context + GEOMETRY
         self.vector = nn.Sequential(
-            nn.Linear(inputs, 2 * config.vector), nn.ReLU(), nn.Dropout(0.2), nn.Linear(2 * config.vector, config.vector)
+            nn.Linear(inputs, 2 * config.vector),
+            nn.ReLU(),
+            nn.Dropout(0.2),
+            nn.Linear(2 * config.vector, config.vector),
         )
         self.heads = nn.Linear(config.vector, sum(HEADS))
 
@@ -150,7 +153,9 @@ class DetectorNetwork(nn.Module):
             return self._read(context.new_zeros(0, self.config.vector))
         around = torch.cat([_context(each, some) for each, some in zip(context, boxes, strict=True)])
         seen = self.crop(torch.stack(crops).float().div_(127.5).sub_(1)).flatten(1)
-        return self._read(self.vector(torch.cat([seen, around, _geometry(torch.cat(list(boxes)), width, height)], dim=1)))
+        return self._read(
+            self.vector(torch.cat([seen, around, _geometry(torch.cat(list(boxes)), width, height)], dim=1))
+        )
 
     def _read(self, vectors: Tensor) -> Heads:
         names, values, roles, ground = self.heads(vectors).split(HEADS, dim=1)
@@ -168,6 +173,12 @@ class DetectorNetwork(nn.Module):
             Detections(boxes, scores, Heads(*(part[at] for part in parts)), seen.scene[at])
             for at, (boxes, scores) in enumerate(found)
         ]
+
+    @torch.no_grad()
+    def describe_boxes(self, pictures: Tensor, boxes: Tensor) -> Detections:
+        """Objects in given boxes of one picture."""
+        seen = self.look(pictures)
+        return Detections(boxes, torch.ones(len(boxes)), self.describe(pictures, seen.context, [boxes]), seen.scene[0])
 
 
 def _larger(maps: Tensor, other: Tensor) -> Tensor:

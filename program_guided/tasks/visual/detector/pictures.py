@@ -1,14 +1,13 @@
 """Drawn pictures of scenes that carry no questions, for the detector: drawn once, in files of some hundred each.
 
-    pictures = Pictures(Path("out/detector-pictures"), count=4000, seed=0)
-    pictures.draw()                                   # what is missing
-    pictures.picture(7), pictures.labels(7)
+pictures = Pictures(Path("out/detector-pictures"), count=4000, seed=0)
+pictures.draw()                                   # what is missing
+pictures.picture(7), pictures.labels(7)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +84,9 @@ class Pictures:
             try:
                 self._open[file] = np.load(self._path(file), mmap_mode="r")
             except (OSError, ValueError) as error:
-                raise DataError(f"{self._path(file)}: cannot be read ({error}); remove it, and it is drawn again") from None
+                raise DataError(
+                    f"{self._path(file)}: cannot be read ({error}); remove it, and it is drawn again"
+                ) from None
         found: Bytes = self._open[file][number % PER_FILE]
         return found
 

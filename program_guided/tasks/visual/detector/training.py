@@ -1,6 +1,6 @@
 """Training of the detector, in the loop that trains everything (`learning/trainer.py`).
 
-    train(DetectorJob(DetectorSettings(), Path("out/detector")))
+train(DetectorJob(DetectorSettings(), Path("out/detector")))
 """
 
 from __future__ import annotations
@@ -35,7 +35,13 @@ class DetectorLearner(Learner[DetectorSettings]):
     """An iteration is one update on some pictures."""
 
     def __init__(
-        self, network: DetectorNetwork, pictures: Pictures, settings: DetectorSettings, seed: int, share: Share, all_reduce: AllReduce
+        self,
+        network: DetectorNetwork,
+        pictures: Pictures,
+        settings: DetectorSettings,
+        seed: int,
+        share: Share,
+        all_reduce: AllReduce,
     ) -> None:
         super().__init__(network, settings, seed, share, all_reduce)
         self._pictures = pictures

@@ -10,7 +10,8 @@ executor alone, and for a clean beginning of its training; `detector/` looks at 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,14 @@ class Simulation:
     """Maximum number of false positives."""
     jitter: float = 0.015
     """Standard deviation of an edge, in sides of the box."""
+
+    def see(self, scene: Scene, seed: int) -> Detected:
+        """Objects of a scene."""
+        return simulate(scene, self, seed)
+
+    def plan(self) -> dict[str, Any]:
+        """All that the vectors depend on, besides the scene and the seed."""
+        return {"simulation": asdict(self)}
 
 
 def simulate(scene: Scene, simulation: Simulation, seed: int) -> Detected:

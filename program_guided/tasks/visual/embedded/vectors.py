@@ -82,9 +82,7 @@ def true_vectors(scene: Scene) -> Floats:
     for at, thing in enumerate(scene.objects.values()):
         found[at, PARTS["names"]][NAMES.index(thing.name)] = 1
         own = CLASSES[CLASS_OF[thing.name]].categories
-        found[at, PARTS["values"]] = [
-            category in own and value in thing.attributes for category, value in VALUES
-        ]
+        found[at, PARTS["values"]] = [category in own and value in thing.attributes for category, value in VALUES]
         for relation, other in thing.relations:
             if relation in RULE_OF:
                 found[at, PARTS["roles"]][ROLES.index((relation, "subject"))] = 1
