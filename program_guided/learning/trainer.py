@@ -144,7 +144,7 @@ class Job:
         with torch.device("meta"):
             build_model(self.model, self.config, self.task.sizes(), self.reader)
         if self.start is not None and not self.resume:
-            load_weights(self.build(), self.start)
+            load_weights(self.build(), self.start, self.task.origin().answers)
         state = self.folder / STATE
         if self.resume and not state.is_file():
             raise DataError(f"{self.folder}: there is no training to resume ({STATE} is missing)")
@@ -303,7 +303,7 @@ class _Run:
         torch.manual_seed(job.seed)
         model = job.build().to(fabric.device)
         if job.start is not None and not job.resume:
-            load_weights(model, job.start)
+            load_weights(model, job.start, job.task.origin().answers)
         share = (fabric.global_rank, fabric.world_size)
         self.training = job.task.learner(model, job.settings, job.target, job.seed, share, self._mean)
         self.seconds, self.curve = 0.0, list[dict[str, Any]]()

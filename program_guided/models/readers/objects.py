@@ -371,6 +371,11 @@ class ObjectReader(nn.Module):
         if isinstance(self.objects.what, PrincipalComponents):
             self.objects.what.fit(arrays["features"][arrays["exists"]])
 
+    def word_axes(self) -> dict[str, tuple[int, ...]]:
+        """Parameter -> its axes that are numbered by the words of the vocabulary."""
+        embeddings = ("word", "turned", "operation")
+        return {"gate.weight": (0, 1), "concept_bias": (0,), **{f"{name}.weight": (0,) for name in embeddings}}
+
     @torch.no_grad()
     def link_words(self, together: Tensor) -> None:
         """Let operation words compare objects by the arguments that they occur together with in programs (vocabulary,
