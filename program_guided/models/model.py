@@ -129,7 +129,7 @@ class Model(nn.Module, ABC):
     def word_axes(self) -> dict[str, tuple[int, ...]]:
         """Parameter or buffer -> its axes that are numbered by the words of the vocabulary."""
         found = {f"{name}.word.weight": (0,) for name, each in self.named_modules() if isinstance(each, Semantics)}
-        of_reader = getattr(self.reader, "word_axes", dict)()
+        of_reader: dict[str, tuple[int, ...]] = getattr(self.reader, "word_axes", dict)()
         return found | {f"reader.{name}": axes for name, axes in of_reader.items()}
 
     def value_axes(self, result_type: str) -> dict[str, tuple[int, ...]]:
