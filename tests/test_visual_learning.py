@@ -53,6 +53,35 @@ EXAMPLE = Path(__file__).parent.parent / "examples" / "bag_wine.prg"
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
+def test_weights_of_other_data_are_matched_by_the_names_of_words_and_answers(tmp_path):
+    """Words are numbered by frequency: other data have others, in another order."""
+    one, other = (Visual(data=written(tmp_path / str(seed), (12, 3, 3), seed)) for seed in (1, 2))
+    settings = SupervisedSettings(steps=1, batch_size=8, eval_every=1, learning_rate=1e-9)
+    config = model_config("plus")(**SMALL)
+    train(Job(one, "plus", config, one.reader_config, settings, tmp_path / "one"))
+    job = Job(other, "plus", config, other.reader_config, settings, tmp_path / "other", start=tmp_path / "one")
+    fresh = build_model("plus", config, other.sizes(), other.reader_config)
+    train(job)
+    before, after = load_file(tmp_path / "one/model.safetensors"), load_file(tmp_path / "other/model.safetensors")
+    words, others = one.vocabulary.words, other.vocabulary.words
+    assert words != others
+    both = sorted(set(words) & set(others))
+    at, there = ([every.index(word) for word in both] for every in (others, words))
+    for name in ("semantics.word.weight", "reader.word.weight", "reader.operation.weight"):
+        torch.testing.assert_close(after[name][at], before[name][there], atol=1e-6, rtol=0)
+    torch.testing.assert_close(after["reader.gate.weight"][at][:, at], before["reader.gate.weight"][there][:, there])
+    mine, theirs = other.origin().answers["Answer"], one.origin().answers["Answer"]
+    known = sorted(set(mine) & set(theirs))
+    rows = [each.index for each in (mine, theirs)]
+    torch.testing.assert_close(
+        after["heads.Answer.2.weight"][[rows[0](word) for word in known]],
+        before["heads.Answer.2.weight"][[rows[1](word) for word in known]],
+        atol=1e-6,
+        rtol=0,
+    )
+    assert after.keys() == fresh.state_dict().keys()
+
+
 def written(folder, scenes, seed=0):
     write_world(folder, dict(zip(("train", "val", "test"), scenes, strict=True)), seed, DETECTOR)
     make_index(folder, folder / "index")

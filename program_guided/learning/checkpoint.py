@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import UnionType
@@ -231,12 +231,80 @@ def _is_of(value: Any, hint: Any) -> bool:
     return type(value) is hint and (hint is not int or abs(value) <= MAX_NUMBER)
 
 
-def load_weights(model: Model, name: Path | str) -> None:
-    """Give a model the weights of a checkpoint."""
+def load_weights(model: Model, name: Path | str, answers: Mapping[str, Sequence[Any]] | None = None) -> None:
+    """Give a model the weights of a checkpoint.
+
+    Other data number words and answers in another order, and have others: those of the checkpoint are given to the
+    words and answers of the same name, the rest keep their first weights. `answers`: by result type, the values of the
+    model's outputs, where the data give them.
+    """
     path = find(name) / WEIGHTS
     tensors, _ = read_tensors(path)
+<<<<<<< HEAD
     check_fit(model, tensors, path)
     model.load_state_dict(tensors)
+=======
+    if _same_numbers(model, name, answers or {}):
+        _check_fit(model, tensors, path)
+        model.load_state_dict(tensors)
+        return
+    own = model.state_dict()
+    places = _places(model, read_checkpoint(name), answers or {})
+    fitted = {key: _matched(own[key], each, places.get(key, {})) for key, each in tensors.items() if key in own}
+    _check_fit(model, tensors | fitted, path)
+    model.load_state_dict(fitted)
+
+
+Places = dict[int, tuple[list[int], list[int]]]
+"""Axis of a tensor -> numbers there that mean the same: the model's own, and the checkpoint's."""
+
+
+def _same_numbers(model: Model, name: Path | str, answers: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether a checkpoint has the same words and answers in the same order."""
+    checkpoint = read_checkpoint(name)
+    recorded = {key: list(values) for key, values in checkpoint.task.answers.items()}
+    return checkpoint.sizes.vocabulary == model.sizes.vocabulary and recorded == {
+        key: list(values) for key, values in answers.items()
+    }
+
+
+def _places(model: Model, checkpoint: Checkpoint, answers: Mapping[str, Sequence[Any]]) -> dict[str, Places]:
+    """By tensor, which of its numbers mean the same in the model and in a checkpoint."""
+    words = _common(model.sizes.vocabulary, checkpoint.sizes.vocabulary)
+    found: dict[str, Places] = {key: dict.fromkeys(axes, words) for key, axes in model.word_axes().items()}
+    for kind, values in answers.items():
+        common = _common(values, checkpoint.task.answers.get(kind, []))
+        found |= {key: dict.fromkeys(axes, common) for key, axes in model.value_axes(kind).items()}
+    return found
+
+
+def _common(own: Sequence[Any], others: Sequence[Any]) -> tuple[list[int], list[int]]:
+    """Numbers of the values that both have."""
+    place = {value: at for at, value in enumerate(others)}
+    pairs = [(at, place[value]) for at, value in enumerate(own) if value in place]
+    return [at for at, _ in pairs], [other for _, other in pairs]
+
+
+def _matched(own: Tensor, given: Tensor, places: Places) -> Tensor:
+    """A tensor with the values of another, each where it means the same; the rest is its own."""
+    if any(
+        size != other
+        for axis, (size, other) in enumerate(zip(own.shape, given.shape, strict=False))
+        if axis not in places
+    ):
+        return given
+    result, source = own.clone(), given.to(own.dtype)
+    if not places:
+        return source
+    own_at, given_at = [], []
+    for axis in range(own.dim()):
+        here, there = places.get(axis, (list(range(own.shape[axis])), list(range(own.shape[axis]))))
+        kept = [(a, b) for a, b in zip(here, there, strict=True) if a < own.shape[axis] and b < given.shape[axis]]
+        own_at.append(torch.tensor([a for a, _ in kept], dtype=torch.long))
+        given_at.append(torch.tensor([b for _, b in kept], dtype=torch.long))
+    result[torch.meshgrid(*own_at, indexing="ij")] = source[torch.meshgrid(*given_at, indexing="ij")]
+    return result
+>>>>>>> main
 
 
 def check_fit(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:

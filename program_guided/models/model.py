@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from program_guided.models.attention import Watch
 from program_guided.models.config import VALUE
-from program_guided.models.semantics import mlp, sinusoids
+from program_guided.models.semantics import Semantics, mlp, sinusoids
 
 __all__ = ["Model", "Sizes", "Step", "take"]
 
@@ -125,6 +125,17 @@ class Model(nn.Module, ABC):
         if left is not None:
             rows = rows + self.encoding[left.to(rows.device).clamp(max=len(self.encoding) - 1)]
         return self.decode(rows, VALUE)[:, 0]
+
+    def word_axes(self) -> dict[str, tuple[int, ...]]:
+        """Parameter or buffer -> its axes that are numbered by the words of the vocabulary."""
+        found = {f"{name}.word.weight": (0,) for name, each in self.named_modules() if isinstance(each, Semantics)}
+        of_reader: dict[str, tuple[int, ...]] = getattr(self.reader, "word_axes", dict)()
+        return found | {f"reader.{name}": axes for name, axes in of_reader.items()}
+
+    def value_axes(self, result_type: str) -> dict[str, tuple[int, ...]]:
+        """Parameter -> its axes that are numbered by the values of a result type."""
+        last = len(self.heads[result_type]) - 1  # type: ignore[arg-type]
+        return {f"heads.{result_type}.{last}.{part}": (0,) for part in ("weight", "bias")}
 
     def parameter_count(self) -> int:
         return sum(parameter.numel() for parameter in self.parameters())

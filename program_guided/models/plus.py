@@ -65,6 +65,10 @@ class Plus(Executor):
     def settings(self) -> dict[str, Any]:
         return asdict(self.config)
 
+    def value_axes(self, result_type: str) -> dict[str, tuple[int, ...]]:
+        compared = {f"scales.{result_type}.weight": (1,)} if self.sizes.inputs > 1 else {}
+        return super().value_axes(result_type) | compared
+
     def read_program(self, step: Step) -> Words:
         return Words(self.semantics, step.words)
 

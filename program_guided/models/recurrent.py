@@ -52,6 +52,9 @@ class Recurrent(Model):
         """By the tokens of a program, the number of its batch in `_encoded`, and its row there."""
         self._weights: tuple[bool, int] = (False, -1)
 
+    def word_axes(self) -> dict[str, tuple[int, ...]]:
+        return {**super().word_axes(), "tokens.weight": (0,)}
+
     @abstractmethod
     def encode_programs(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """(programs, tokens) -> vectors (programs, parts, width), and a mask of the parts (programs, parts)."""

@@ -57,6 +57,8 @@ COUNTED = 10
 """Number of thresholds by which a count is encoded."""
 SHARP = 25.0
 """Scale of offsets whose sign matters more than their size."""
+LINES = (0.18, 0.3, 0.5, 0.7, 0.82)
+"""Shares of the sides of a specification at which a box's centre may come to another position: GQA's, and the middle."""
 BOX = 4
 """Coordinates of a box: left, top, right, bottom."""
 GATE_STD = 0.01
@@ -371,6 +373,11 @@ class ObjectReader(nn.Module):
         if isinstance(self.objects.what, PrincipalComponents):
             self.objects.what.fit(arrays["features"][arrays["exists"]])
 
+    def word_axes(self) -> dict[str, tuple[int, ...]]:
+        """Parameter -> its axes that are numbered by the words of the vocabulary."""
+        embeddings = ("word", "turned", "operation")
+        return {"gate.weight": (0, 1), "concept_bias": (0,), **{f"{name}.weight": (0,) for name in embeddings}}
+
     @torch.no_grad()
     def link_words(self, together: Tensor) -> None:
         """Let operation words compare objects by the arguments that they occur together with in programs (vocabulary,
@@ -589,18 +596,18 @@ def _positions(arrays: Mapping[str, Tensor]) -> Tensor:
 
 
 def _placed_size(positions: int) -> int:
-    return 13 if positions == BOX else 3 * positions
+    return 9 + 2 * len(LINES) if positions == BOX else 3 * positions
 
 
 def _placed(positions: Tensor) -> Tensor:
-    """Features of an object's position (for a box: its edges, centre, sides and area), and its sharpened offsets to the
-    lines between the thirds of the specification."""
+    """Features of an object's position (for a box: its edges, centre, sides and area), and its sharpened offsets to
+    lines across the specification."""
     if positions.shape[-1] != BOX:
         return torch.cat([positions, *((SHARP * (positions - third / 3)).tanh() for third in (1, 2))], dim=-1)
     low, high = positions[..., :2], positions[..., 2:]
     sides, centre = high - low, (low + high) / 2
-    thirds = [(SHARP * (centre - third / 3)).tanh() for third in (1, 2)]
-    return torch.cat([positions, centre, sides, sides.prod(dim=-1, keepdim=True), *thirds], dim=-1)
+    lines = [(SHARP * (centre - line)).tanh() for line in LINES]
+    return torch.cat([positions, centre, sides, sides.prod(dim=-1, keepdim=True), *lines], dim=-1)
 
 
 def _ordered_size(positions: int) -> int:
