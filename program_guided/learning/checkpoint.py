@@ -240,18 +240,14 @@ def load_weights(model: Model, name: Path | str, answers: Mapping[str, Sequence[
     """
     path = find(name) / WEIGHTS
     tensors, _ = read_tensors(path)
-<<<<<<< HEAD
-    check_fit(model, tensors, path)
-    model.load_state_dict(tensors)
-=======
     if _same_numbers(model, name, answers or {}):
-        _check_fit(model, tensors, path)
+        check_fit(model, tensors, path)
         model.load_state_dict(tensors)
         return
     own = model.state_dict()
     places = _places(model, read_checkpoint(name), answers or {})
     fitted = {key: _matched(own[key], each, places.get(key, {})) for key, each in tensors.items() if key in own}
-    _check_fit(model, tensors | fitted, path)
+    check_fit(model, tensors | fitted, path)
     model.load_state_dict(fitted)
 
 
@@ -304,7 +300,6 @@ def _matched(own: Tensor, given: Tensor, places: Places) -> Tensor:
         given_at.append(torch.tensor([b for _, b in kept], dtype=torch.long))
     result[torch.meshgrid(*own_at, indexing="ij")] = source[torch.meshgrid(*given_at, indexing="ij")]
     return result
->>>>>>> main
 
 
 def check_fit(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:

@@ -194,7 +194,7 @@ class Job(Training):
         model: Model = build_model(self.model, self.config, self.task.sizes(), self.reader)
         self.task.prepare(model)
         if self.start is not None and not self.resume:
-            load_weights(model, self.start)
+            load_weights(model, self.start, self.task.origin().answers)
         return model
 
     def learner(self, model: Model, share: Share, all_reduce: AllReduce) -> Learner[Any]:
@@ -228,19 +228,7 @@ class Job(Training):
         with torch.device("meta"):
             build_model(self.model, self.config, self.task.sizes(), self.reader)
         if self.start is not None and not self.resume:
-<<<<<<< HEAD
             self.build()
-=======
-            load_weights(self.build(), self.start, self.task.origin().answers)
-        state = self.folder / STATE
-        if self.resume and not state.is_file():
-            raise DataError(f"{self.folder}: there is no training to resume ({STATE} is missing)")
-        if not self.resume and state.is_file():
-            raise DataError(f"{self.folder}: holds a training already; resume it, or name another folder")
-        if not self.resume and (self.folder / CONFIG).is_file():
-            raise DataError(f"{self.folder}: holds a checkpoint already; name another folder")
-        check_writable(state)
->>>>>>> main
 
 
 @dataclass(frozen=True)
@@ -389,12 +377,6 @@ class _Run:
     def __init__(self, fabric: Any, job: Training) -> None:
         self.fabric, self.job = fabric, job
         torch.manual_seed(job.seed)
-<<<<<<< HEAD
-=======
-        model = job.build().to(fabric.device)
-        if job.start is not None and not job.resume:
-            load_weights(model, job.start, job.task.origin().answers)
->>>>>>> main
         share = (fabric.global_rank, fabric.world_size)
         self.training = job.learner(job.build().to(fabric.device), share, self._mean)
         self.seconds, self.curve = 0.0, list[dict[str, Any]]()
