@@ -10,7 +10,8 @@ likely names, attributes and roles.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,19 +73,26 @@ def scene_of_detections(detected: Detected) -> Scene:
     for subject, relation, other in _rule_relations(vectors, boxes):
         relations[subject].append((relation, other))
     grounds = {str(at): float(vectors[at, PARTS["ground"]][0]) for at in kept}
-    for one in names:
-        for other in names:
-            if one != other:
-                attached = any(target == other for _, target in relations[one] if _ in RULE_OF)
-                attached |= any(target == one for _, target in relations[other] if _ in RULE_OF)
-                nearer = None if attached else grounds[one] > grounds[other]
-                relations[one] += [(name, other) for name in spatial_relations(boxes[one], boxes[other], nearer)]
+    groups = _groups(relations)
+    for one, other in permutations(names, 2):
+        nearer = None if groups[one] == groups[other] else grounds[one] > grounds[other]
+        relations[one] += [(name, other) for name in spatial_relations(boxes[one], boxes[other], nearer)]
     objects = {
         key: SceneObject(name, boxes[key], _attributes(name, vectors[int(key)]), tuple(relations[key]))
         for key, name in names.items()
     }
     location, weather = (_scene_value(vectors, part) for part in SCENE_VALUES)
     return Scene("", detected.width, detected.height, objects, location, weather)
+
+
+def _groups(relations: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, str]:
+    """Object -> the first of those that are attached to each other."""
+    group = {key: key for key in relations}
+    for key, edges in relations.items():
+        for _, other in edges:
+            one, two = sorted((group[key], group[other]))
+            group = {each: one if own == two else own for each, own in group.items()}
+    return group
 
 
 def _kept(vectors: NDArray[np.float32], boxes: NDArray[np.float32]) -> list[int]:

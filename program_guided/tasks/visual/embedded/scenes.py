@@ -36,7 +36,7 @@ from program_guided.tasks.visual.graph import Box, Scene, SceneObject
 from program_guided.tasks.visual.ontology import BUILT_IN
 from program_guided.tasks.visual.oracle import PLACED
 
-__all__ = ["HEIGHT", "SMALLEST", "WIDTH", "sample_scene", "spatial_relations"]
+__all__ = ["FAR", "HEIGHT", "SMALLEST", "WIDTH", "sample_scene", "spatial_relations"]
 
 WIDTH, HEIGHT = 480, 360
 FAR, NEAR = 200, 352
