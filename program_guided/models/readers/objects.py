@@ -65,6 +65,8 @@ GATE_STD = 0.01
 """Standard deviation of the weights of words in comparisons, before training."""
 LINK = 0.3
 """Weight of a word in a comparison, before training, if it occurs in programs together with the word that compares."""
+NAMED = 6.0
+"""Initial logit of an object that has the feature of a word's name, minus that of one without."""
 MARK = 5.0
 """Initial length of the mark of an object in a row of Z."""
 
@@ -383,6 +385,21 @@ class ObjectReader(nn.Module):
         """Let operation words compare objects by the arguments that they occur together with in programs (vocabulary,
         vocabulary): `color` by `red`, `blue` and so on."""
         self.gate.weight[together[:, : self.concepts]] += LINK
+
+    @torch.no_grad()
+    def name_features(self, arrays: Mapping[str, Tensor], named: Mapping[int, int]) -> None:
+        """Let words pick the objects in which the feature of the same name is large. `named`: word -> feature."""
+        exists = arrays["exists"]
+        features = arrays["features"][exists]
+        shown = self.shown(self.objects(self.ranges(arrays))[exists])
+        for word, number in named.items():
+            there = features[:, number] > THRESHOLD
+            if not 0 < int(there.sum()) < len(there):
+                continue
+            low, high = shown[~there].mean(dim=0), shown[there].mean(dim=0)
+            direction = (high - low) * (NAMED / (high - low).square().sum())
+            weights = torch.cat([direction * shown.shape[1] ** 0.5, -(direction * (low + high)).sum()[None] / 2])
+            self.word.weight[word, : len(weights)] = weights / (INITIAL_WORD_WEIGHT * self.scale[: len(weights)])
 
     def encode(self, arrays: Mapping[str, Tensor]) -> Scene:
         arrays = self.ranges(arrays)

@@ -33,6 +33,7 @@ from program_guided.tasks.visual.graph import Scene
 
 __all__ = [
     "CATEGORIES",
+    "FEATURE_NAMES",
     "PARTS",
     "ROLES",
     "SCENE_VALUES",
@@ -73,6 +74,14 @@ PARTS = _parts(
 VALUE_PARTS = _parts({category: len(WORLD_VALUES[category]) for category in CATEGORIES})
 """Category -> its place among the values."""
 SIZE = PARTS["ground"].stop
+FEATURE_NAMES = (
+    *NAMES,
+    *(value for _, value in VALUES),
+    *("" for _ in ROLES),
+    *(value for values in SCENE_VALUES.values() for value in values),
+    "",
+)
+"""Word of each number of a vector; "" where it has none."""
 
 
 def true_vectors(scene: Scene) -> Floats:
