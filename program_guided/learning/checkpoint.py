@@ -274,13 +274,11 @@ def _common(own: Sequence[Any], others: Sequence[Any]) -> tuple[list[int], list[
 
 def _matched(own: Tensor, given: Tensor, places: Places) -> Tensor:
     """A tensor with the values of another, each where it means the same; the rest is its own."""
-    if any(
-        size != other
-        for axis, (size, other) in enumerate(zip(own.shape, given.shape, strict=False))
-        if axis not in places
+    if own.dim() != given.dim() or any(
+        own.shape[axis] != given.shape[axis] for axis in range(own.dim()) if axis not in places
     ):
-        return given
-    result, source = own.clone(), given.to(own.dtype)
+        return given  # it does not fit, which `_check_fit` says
+    result, source = own.clone(), given.to(own)
     if not places:
         return source
     own_at, given_at = [], []
