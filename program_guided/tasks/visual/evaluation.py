@@ -24,8 +24,8 @@ from program_guided.tasks.visual.data import VisualData
 from program_guided.tasks.visual.index import QuestionSet
 from program_guided.tasks.visual.index.parts import NOTHING
 from program_guided.tasks.visual.metrics import lacks_choices
-from program_guided.tasks.visual.release.reading import Choices, OnBad, Question
-from program_guided.tasks.visual.release.skipping import Skipped, refuse
+from program_guided.tasks.visual.release.reading import Choices, Question
+from program_guided.tasks.visual.release.skipping import OnBad, Skipped, refuse
 from program_guided.tasks.visual.release.sources import CHOICES, split_of
 
 __all__ = ["Answers", "Asked", "answer_elsewhere", "answer_questions", "ask"]

@@ -13,9 +13,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image, ImageDraw, ImageFont, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageDraw, ImageFont
 
-from program_guided.errors import DataError, quote
 from program_guided.tasks.visual.drawing.painting import INK
 from program_guided.tasks.visual.drawing.scene import Corners, draw_labels, draw_things, outline_boxes
 from program_guided.tasks.visual.graph import Scene
@@ -96,19 +95,9 @@ def draw_card(ground: Ground, findings: Sequence[Finding], title: str = "") -> I
 
 def read_photograph(folder: Path, image_id: str) -> Image.Image:
     """Read the picture of an id from a folder of pictures."""
-    from program_guided.tasks.visual.photographs.extraction import SUFFIXES
+    from program_guided.tasks.visual.photographs.files import picture_path, read_picture
 
-    paths = [folder / f"{image_id}{suffix}" for suffix in SUFFIXES]
-    path = next((path for path in paths if path.is_file()), None)
-    if path is None:
-        raise DataError(f"{folder}: there is no picture {quote(image_id)} ({', '.join(SUFFIXES)})")
-    try:
-        with Image.open(path) as opened:
-            return ImageOps.exif_transpose(opened).convert("RGB")
-    except UnidentifiedImageError:  # its text would name the file again
-        raise DataError(f"{path}: is not a readable picture (its format is unknown)") from None
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{path}: is not a readable picture ({error})") from None
+    return read_picture(picture_path(folder, image_id))
 
 
 def contact_sheet(pictures: Sequence[Image.Image], columns: int = CARD_COLUMNS) -> Image.Image:
