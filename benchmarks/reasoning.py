@@ -27,7 +27,7 @@ class Options(Timed):
     pictures: int = 400
     """Pictures whose features are written to be read at random, in a temporary folder; 400 take 0.4 GB of it."""
     parts: tuple[Literal["reasoning", "index", "features"], ...] = ("reasoning", "index", "features")
-    """What is measured."""
+    """Parts of the benchmark that are run."""
 
     def measure(self, show: Watch) -> dict[str, Any]:
         """All figures."""

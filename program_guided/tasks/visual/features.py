@@ -75,7 +75,7 @@ def info_path(path: Path) -> Path:
 
 
 class _Closable(ABC):
-    """What `with` closes."""
+    """A context manager that closes itself at the end of `with`."""
 
     def __enter__(self) -> Self:
         return self

@@ -252,7 +252,7 @@ class _Job:
             return None
 
     def outcome(self, made: int) -> Packing:
-        """What was packed and skipped, by the shards' records."""
+        """Numbers of what was packed, and the skipped pictures, by the shards' records."""
         paths = [self.out / shard_names(number)[0] for number in range(len(self.shards))]
         records = [read_record(path, SHARD_FORMAT, REMEDY) for path in paths]
         errors = Counter(error for record in records for error in record["skipped"])
