@@ -34,7 +34,7 @@ from program_guided.tasks.visual.features import INFO_CHECKSUM, info_path
 from program_guided.tasks.visual.h5 import CHECKED, FAULTS, read_text, write_h5, write_text
 from program_guided.tasks.visual.photographs.backbone import CELL, NAME, Backbone, load_backbone
 
-__all__ = ["SIZE", "Extracted", "extract", "find_pictures"]
+__all__ = ["SIZE", "Extracted", "extract", "find_pictures", "open_picture"]
 
 VERSION = 1
 SIZE = 448
@@ -179,13 +179,18 @@ def _read(named: Sequence[tuple[str, Path]], backbone: Backbone, size: int, skip
     return _Piece(stacked, np.array(sizes, np.int64).reshape(-1, 2), names, skipped)
 
 
-def _pixels(path: Path, size: int) -> tuple[NDArray[np.float32], tuple[int, int]]:
-    """((3, size, size) in 0..255, (width, height) of the picture after EXIF rotation)."""
+def open_picture(path: Path) -> Image.Image:
+    """A picture, after EXIF rotation."""
     try:
         with Image.open(path) as opened:
-            picture = ImageOps.exif_transpose(opened).convert("RGB")
+            return ImageOps.exif_transpose(opened).convert("RGB")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(f"{path}: is not a readable picture ({error})") from None
+
+
+def _pixels(path: Path, size: int) -> tuple[NDArray[np.float32], tuple[int, int]]:
+    """((3, size, size) in 0..255, (width, height) of the picture after EXIF rotation)."""
+    picture = open_picture(path)
     fitted = picture.resize((size, size), Image.Resampling.BICUBIC)
     return np.ascontiguousarray(np.asarray(fitted, np.float32).transpose(2, 0, 1)), picture.size
 
