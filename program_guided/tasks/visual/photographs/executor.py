@@ -74,7 +74,7 @@ class PhotographExecutor:
 
     @classmethod
     def of(cls, learned: Learned, settings: PictureSettings) -> PhotographExecutor:
-        """What is kept of the executors of a seed."""
+        """The part of the executors of a seed that is kept."""
         data = learned.data
         reading, detector = data.fitted[0], bool(data.classes.kind_names)
         return cls(data.words, data.answers, reading, learned.members, settings, detector)

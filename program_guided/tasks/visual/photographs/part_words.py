@@ -81,7 +81,7 @@ class WordModel:
     """Fitted scores of words at parts."""
 
     arrays: Mapping[str, Tensor]
-    """What `fit_words` has found, by name, as it is kept."""
+    """Weights, and the constants of inputs and outputs, by name, as they are kept."""
 
     def score(self, features: Floats, classes: Classes) -> Tensor:
         """(pictures, parts, words + 1) standardised evidence; 0 for the last, no word."""

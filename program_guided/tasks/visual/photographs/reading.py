@@ -48,7 +48,7 @@ COMPONENTS, COMPONENT_SCALE, CLASS_SCALE = 64, 0.5, 3.0
 
 @dataclass(frozen=True)
 class Reading:
-    """How parts are read."""
+    """The constants by which parts are read."""
 
     words: WordModel
     tensors: Mapping[str, Tensor]
@@ -65,7 +65,7 @@ class Reading:
         words: Sequence[str],
         answers: Sequence[str],
     ) -> Reading:
-        """What is read of parts, by the pictures of train."""
+        """The reading of parts that fits the pictures of train."""
         rows, answer_rows = (torch.from_numpy(labels.rows(each)) for each in (words, answers))
         tensors = {"rows": rows, "answer_rows": answer_rows, "sides": sides_of(words, answers)}
         tensors["spelt"] = _spelt(words, answers)

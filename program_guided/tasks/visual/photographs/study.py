@@ -221,7 +221,7 @@ class PictureData:
 
     @cached_property
     def fitted(self) -> tuple[Reading, Tensor]:
-        """How parts are read, fitted to the weak labels of train, and the evidence for words at all parts."""
+        """The reading of parts, fitted to the weak labels of train, and the evidence for words at all parts."""
         labels, train = self.weak_labels, self.train.pictures
         part_labels = PartLabels.of(labels.words, labels.implied, labels.denied)
         random = np.random.default_rng(0)
