@@ -309,7 +309,7 @@ def test_similar_pictures_matter_for_open_questions_and_not_without_pictures(dat
 
 
 def test_an_executor_learns_more_from_pictures_than_from_programs(data):
-    data, settings = revealed(data), PictureSettings(steps=60, **SMALL)
+    data, settings = revealed(data), PictureSettings(steps=150, **SMALL)
     found = learn(data, settings, 0, "executor").answers() | learn(data, settings, 0, "executor", blind=True).answers()
     assert accuracy(data, found["executor"]) > accuracy(data, found["executor blind"]) + 0.02
     assert accuracy(data, found["executor"]) > accuracy(data, found["executor shuffled"]) + 0.02

@@ -17,7 +17,7 @@ split, so figures are not comparable with the paper's split.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -91,6 +91,10 @@ RESAMPLES = 10_000
 """Number of bootstrap resamples of the pictures for an interval."""
 CONFIDENCE = 95
 """Percent of the resamples inside of an interval."""
+
+
+FittedPrior = tuple[bool, int, int, AnswerPrior]
+"""Whether it is of Boolean questions, the first and the number of its scores, and the prior."""
 
 
 @dataclass(frozen=True)
@@ -241,19 +245,33 @@ class PictureData:
 
     def with_prior(self, blind: bool, others: Sequence[QuestionTensors]) -> list[QuestionTensors]:
         """The questions of train, then others, with their answer prior; if `blind`, pictures are not compared."""
-        every, pictures = [self.train, *others], None if blind else self._similarity()
+        every = [self.train, *others]
         found = [each.prior.clone() for each in every]
+        for boolean, first, count, prior in self._blind_priors if blind else self._priors:
+            rows = [(each.boolean == boolean).nonzero()[:, 0] for each in every]
+            traits = [each.traits(which, self._stems) for each, which in zip(others, rows[1:], strict=True)]
+            logarithms = [prior.own, *map(prior.predict, traits)]
+            for filled, which, values in zip(found, rows, logarithms, strict=True):
+                filled[which, first : first + count] = values
+        return [replace(each, prior=prior) for each, prior in zip(every, found, strict=True)]
+
+    @cached_property
+    def _priors(self) -> list[FittedPrior]:
+        return list(self._fitted_priors(self._similarity()))
+
+    @cached_property
+    def _blind_priors(self) -> list[FittedPrior]:
+        return list(self._fitted_priors(None))
+
+    def _fitted_priors(self, pictures: Tensor | None) -> Iterator[FittedPrior]:
+        """The priors of Boolean questions and of others, fitted to train."""
         for boolean, first, count in (
             (True, 0, len(BOOLEAN_TARGETS)),
             (False, len(BOOLEAN_TARGETS), len(self.answers)),
         ):
-            rows = [(each.boolean == boolean).nonzero()[:, 0] for each in every]
-            traits = [each.traits(which, self._stems) for each, which in zip(every, rows, strict=True)]
-            prior = AnswerPrior.of(traits[0], self.train.target[rows[0]], count, pictures)
-            logarithms = [prior.own, *(prior.predict(each) for each in traits[1:])]
-            for filled, which, values in zip(found, rows, logarithms, strict=True):
-                filled[which, first : first + count] = values
-        return [replace(each, prior=prior) for each, prior in zip(every, found, strict=True)]
+            rows = (self.train.boolean == boolean).nonzero()[:, 0]
+            traits = self.train.traits(rows, self._stems)
+            yield boolean, first, count, AnswerPrior.of(traits, self.train.target[rows], count, pictures)
 
     def _similarity(self) -> Tensor:
         """(pictures, pictures) similarity to those of train, scaled to a mean of 1 on the diagonal."""
