@@ -131,13 +131,13 @@ class PhotographExecutor:
         except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
             raise DataError(f"{checkpoint.folder}: its files do not fit together ({error}); train again") from None
 
-    @torch.inference_mode()
     def run(self, program: Program, path: Path, source: str = "program") -> Reasoning:
         """Execute a program on a photograph."""
         check_words(program, Vocabulary(self.words), Visual().domain, source)
         picture = open_picture(path)
         return self.reason(program, self._parts(picture), Photograph(*picture.size, picture))
 
+    @torch.inference_mode()
     def reason(self, program: Program, parts: tuple[Parts, Classes], ground: Photograph) -> Reasoning:
         """Execute a program on the parts of a photograph."""
         vocabulary = Vocabulary(self.words)

@@ -93,7 +93,7 @@ class Pointing(Model):
         width = plus.width
         nn.Module.__init__(self)
         self.plus, self.parts = plus, parts
-        self.sizes, self.reader, self.width = plus.sizes, plus.reader, width + 2 * parts + 1
+        self.sizes, self.width = plus.sizes, width + 2 * parts + 1
         vocabulary = self.sizes.vocabulary
         self._number = {word: number for number, word in enumerate(vocabulary)}
         self.relations = nn.Embedding(len(vocabulary), PAIRS)
@@ -129,6 +129,11 @@ class Pointing(Model):
     @property
     def local(self) -> bool:  # type: ignore[override]
         return self.plus.local
+
+    @property
+    def reader(self) -> Any:  # type: ignore[override]
+        """That of `plus`, whose parameters are registered once."""
+        return self.plus.reader
 
     def settings(self) -> dict[str, Any]:
         return self.plus.settings()
@@ -203,7 +208,7 @@ class Pointing(Model):
         (batch, L) of the last routines; mentions are in the evidence."""
         seen, of, width, parts = evidence.parts, evidence.pictures, self.plus.width, self.parts
         asked, truth = rows[:, :width], rows[:, -1]
-        answers = self.plus.decode(asked, ANSWER) + self.reader.point(asked[:, None], evidence)[:, 0, :-1]
+        answers = self.plus.decode(asked, ANSWER) + self.plus.reader.point(asked[:, None], evidence)[:, 0, :-1]
         booleans = self.plus.decode(asked, BOOLEAN)
         if seen is None:
             return booleans, answers
