@@ -27,7 +27,7 @@ from program_guided.tasks.visual.photographs.backbone import load_backbone
 from program_guided.tasks.visual.photographs.detector import KINDS, convert, detector_path, find_detector
 from program_guided.tasks.visual.photographs.evidence import Evidence, EvidenceReader, PartEvidence
 from program_guided.tasks.visual.photographs.executor import PhotographExecutor
-from program_guided.tasks.visual.photographs.extraction import open_picture
+from program_guided.tasks.visual.photographs.files import read_picture
 from program_guided.tasks.visual.photographs.part_words import Classes, PartLabels, cross_fit
 from program_guided.tasks.visual.photographs.parts import WINDOWS, Parts, parts_of
 from program_guided.tasks.visual.photographs.pointing import pair_features, placed, sides_of
@@ -221,7 +221,7 @@ def test_the_detector_finds_the_cats_that_questions_are_about(tmp_path):
     assert detector is not None
     questions = json.loads((REAL / "train_questions.json").read_text("utf-8"))
     cats = {each["imageId"] for each in questions.values() if each["answer"] == "cat"}
-    found = [detector.detect(open_picture(REAL / "images" / f"{image}.jpg"), 10) for image in sorted(cats)[:4]]
+    found = [detector.detect(read_picture(REAL / "images" / f"{image}.jpg"), 10) for image in sorted(cats)[:4]]
     assert sum(float(kinds[:, KINDS.index("cat")].max()) > 0.5 for _, kinds in found) >= 3
     assert all(boxes.min() >= 0 and boxes.max() <= 1 for boxes, _ in found)
 
