@@ -131,7 +131,7 @@ class Pointing(Model):
         return self.plus.local
 
     @property
-    def reader(self) -> Any:  # type: ignore[override]
+    def reader(self) -> Any:
         """That of `plus`, whose parameters are registered once."""
         return self.plus.reader
 

@@ -461,5 +461,5 @@ def plan_of(data: PictureData, settings: PictureSettings) -> dict[str, Any]:
     return {
         "settings": asdict(settings),
         "questions": [[each.key for each in batch.questions] for batch in (data.train, data.test)],
-        "features": [float(np.abs(group).sum()) for group in (*data.views.groups, data.parts.features)],
+        "features": [float(np.abs(np.asarray(group)).sum()) for group in (*data.views.groups, data.parts.features)],
     }
