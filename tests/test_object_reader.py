@@ -156,13 +156,14 @@ def test_features_of_positions_have_their_sizes(positions):
     assert reading._ordered_size(0) == 0
 
 
-def test_the_thirds_of_a_specification_are_seen():
+def test_positions_between_lines_are_seen():
     point = reading._placed(torch.tensor([[[0.1], [0.5], [0.9]]]))[0]
     assert point[:, 0].tolist() == pytest.approx([0.1, 0.5, 0.9])
     assert point[:, 1:].sign().tolist() == [[-1, -1], [1, -1], [1, 1]]
     box = reading._placed(torch.tensor([[[0.0, 0.5, 0.2, 0.9]]]))[0, 0]
     close(box[4:9], torch.tensor([0.1, 0.7, 0.2, 0.4, 0.08]))  # centre, sides, area
-    assert box[9:].sign().tolist() == [-1, 1, -1, 1], "left of both lines, below both"
+    assert box[9::2].sign().tolist() == [-1] * 5, "left of all lines"
+    assert box[10::2].sign().tolist()[:3] == [1] * 3, "below three of them"
 
 
 def test_the_order_of_two_objects_has_a_sign():

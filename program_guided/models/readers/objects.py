@@ -57,12 +57,16 @@ COUNTED = 10
 """Number of thresholds by which a count is encoded."""
 SHARP = 25.0
 """Scale of offsets whose sign matters more than their size."""
+LINES = (0.18, 0.3, 0.5, 0.7, 0.82)
+"""Shares of the sides of a specification at which a box's centre may come to another position: GQA's, and the middle."""
 BOX = 4
 """Coordinates of a box: left, top, right, bottom."""
 GATE_STD = 0.01
 """Standard deviation of the weights of words in comparisons, before training."""
 LINK = 0.3
 """Weight of a word in a comparison, before training, if it occurs in programs together with the word that compares."""
+NAMED = 6.0
+"""Initial logit of an object that has the feature of a word's name, minus that of one without."""
 MARK = 5.0
 """Initial length of the mark of an object in a row of Z."""
 
@@ -382,6 +386,21 @@ class ObjectReader(nn.Module):
         vocabulary): `color` by `red`, `blue` and so on."""
         self.gate.weight[together[:, : self.concepts]] += LINK
 
+    @torch.no_grad()
+    def name_features(self, arrays: Mapping[str, Tensor], named: Mapping[int, int]) -> None:
+        """Let words pick the objects in which the feature of the same name is large. `named`: word -> feature."""
+        exists = arrays["exists"]
+        features = arrays["features"][exists]
+        shown = self.shown(self.objects(self.ranges(arrays))[exists])
+        for word, number in named.items():
+            there = features[:, number] > THRESHOLD
+            if not 0 < int(there.sum()) < len(there):
+                continue
+            low, high = shown[~there].mean(dim=0), shown[there].mean(dim=0)
+            direction = (high - low) * (NAMED / (high - low).square().sum())
+            weights = torch.cat([direction * shown.shape[1] ** 0.5, -(direction * (low + high)).sum()[None] / 2])
+            self.word.weight[word, : len(weights)] = weights / (INITIAL_WORD_WEIGHT * self.scale[: len(weights)])
+
     def encode(self, arrays: Mapping[str, Tensor]) -> Scene:
         arrays = self.ranges(arrays)
         objects = self.objects(arrays)
@@ -594,18 +613,18 @@ def _positions(arrays: Mapping[str, Tensor]) -> Tensor:
 
 
 def _placed_size(positions: int) -> int:
-    return 13 if positions == BOX else 3 * positions
+    return 9 + 2 * len(LINES) if positions == BOX else 3 * positions
 
 
 def _placed(positions: Tensor) -> Tensor:
-    """Features of an object's position (for a box: its edges, centre, sides and area), and its sharpened offsets to the
-    lines between the thirds of the specification."""
+    """Features of an object's position (for a box: its edges, centre, sides and area), and its sharpened offsets to
+    lines across the specification."""
     if positions.shape[-1] != BOX:
         return torch.cat([positions, *((SHARP * (positions - third / 3)).tanh() for third in (1, 2))], dim=-1)
     low, high = positions[..., :2], positions[..., 2:]
     sides, centre = high - low, (low + high) / 2
-    thirds = [(SHARP * (centre - third / 3)).tanh() for third in (1, 2)]
-    return torch.cat([positions, centre, sides, sides.prod(dim=-1, keepdim=True), *thirds], dim=-1)
+    lines = [(SHARP * (centre - line)).tanh() for line in LINES]
+    return torch.cat([positions, centre, sides, sides.prod(dim=-1, keepdim=True), *lines], dim=-1)
 
 
 def _ordered_size(positions: int) -> int:

@@ -63,12 +63,15 @@ class Visual(TaskBase):
     train_set: str | None = None
     """Set of questions to train on, such as train_all; by default train_balanced."""
 
+    named_features: bool = True
+    """Begin with words that pick objects by the feature of the same name, where features have names."""
+
     name: ClassVar[str] = "visual"
     version: ClassVar[int] = DOMAIN.version
     reader: ClassVar[Any] = Objects(features=1, positions=4)
     splits: ClassVar[tuple[str, ...]] = ("train", "val", "test")
     targets: ClassVar[tuple[Target, ...]] = ("dense", "partial")
-    training_options: ClassVar[tuple[str, ...]] = ("held_out", "train_set")
+    training_options: ClassVar[tuple[str, ...]] = ("held_out", "train_set", "named_features")
     commands: ClassVar[Mapping[str, str]] = {
         "evaluate": "program_guided.tasks.visual.commands.evaluate:Evaluate",
         "run": "program_guided.tasks.visual.commands.run:Run",
@@ -165,16 +168,28 @@ class Visual(TaskBase):
             data.check_pictures(name)
 
     def prepare(self, model: Model) -> None:
+        from program_guided.learning.examples import tensors_of
+
         fit = getattr(model.reader, "fit", None)
         if fit is not None:
-            from program_guided.learning.examples import tensors_of
-
             fit(tensors_of(self._sample()))
+        name = getattr(model.reader, "name_features", None)
+        if name is not None and self.named_features:
+            name(tensors_of(self._sample()), self._named_features())
         link = getattr(model.reader, "link_words", None)
         if link is not None:
             import torch
 
             link(torch.from_numpy(self._together()))
+
+    def _named_features(self) -> dict[int, int]:
+        """Word -> the feature of the same name, where features have names: in vectors of the embedded world."""
+        from program_guided.tasks.visual.embedded.vectors import FEATURE_NAMES
+
+        if self.opened.features.world is None:
+            return {}
+        numbers = {word: at for at, word in enumerate(self.vocabulary.words)}
+        return {numbers[name]: at for at, name in enumerate(FEATURE_NAMES) if name and name in numbers}
 
     def _sample(self) -> Arrays:
         """Detected objects of evenly spaced pictures of train."""

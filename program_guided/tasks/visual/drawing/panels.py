@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from PIL import Image, ImageDraw, ImageFont
 
 from program_guided.tasks.visual.drawing.painting import INK
-from program_guided.tasks.visual.drawing.scene import Corners, draw_labels, draw_things, outline_boxes
+from program_guided.tasks.visual.drawing.scene import Corners, draw_labels, draw_picture, outline_boxes
 from program_guided.tasks.visual.graph import Scene
 
 __all__ = ["Corners", "Finding", "contact_sheet", "draw_card", "draw_reasoning"]
@@ -52,7 +52,7 @@ class Finding:
 
 def draw_reasoning(scene: Scene, findings: Sequence[Finding], title: str = "") -> Image.Image:
     """Draw one panel for every routine, below a title."""
-    picture = draw_things(scene, SCALE)
+    picture = draw_picture(scene, SCALE)
     panels = [_panel(picture, scene, finding, number) for number, finding in enumerate(findings, 1)]
     sheet = _rows(panels, min(COLUMNS, len(panels)))
     return _titled(sheet, title) if title else sheet
@@ -60,7 +60,7 @@ def draw_reasoning(scene: Scene, findings: Sequence[Finding], title: str = "") -
 
 def draw_card(scene: Scene, findings: Sequence[Finding], title: str = "") -> Image.Image:
     """Draw the scene once, with the boxes of all results, and a list of the routines on its right."""
-    picture = draw_things(scene, CARD_SCALE)
+    picture = draw_picture(scene, CARD_SCALE)
     outline_boxes(picture, dict.fromkeys(box for finding in findings for box in finding.boxes), CARD_SCALE)
     draw_labels(picture, scene, CARD_SCALE)
     left = picture.width + 2 * MARGIN
