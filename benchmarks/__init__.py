@@ -16,8 +16,8 @@ BENCHMARKS = {
     "easy": ("benchmarks.easy", "Stable-Baselines3's PPO learns programs of one routine, on one core (ten minutes)"),
     "visual": (
         "benchmarks.reasoning",
-        "reasoning about pictures on one core, in parallel or one routine at a time, and indexing questions on all "
-        "cores (about ten minutes)",
+        "reasoning about pictures on one core, in parallel or one routine at a time, reading their features, and "
+        "indexing questions on all cores (about ten minutes)",
     ),
 }
 """Name -> (module, what it measures)."""

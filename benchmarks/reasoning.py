@@ -1,4 +1,5 @@
-"""`proto bench visual`: reasoning about pictures (`visual.py`), and indexing questions (`indexing.py`)."""
+"""`proto bench visual`: reasoning about pictures (`visual.py`), indexing questions (`indexing.py`), reading features
+(`features.py`)."""
 
 from __future__ import annotations
 
@@ -23,22 +24,26 @@ class Options(Timed):
     """The executor of the programs; left out, the one that ships."""
     questions: int = 1_000_000
     """Questions that are written to be indexed, in a temporary folder; a million take 2 GB of it."""
+    pictures: int = 400
+    """Pictures whose features are written to be read at random, in a temporary folder; 400 take 0.4 GB of it."""
 
     def measure(self, show: Watch) -> dict[str, Any]:
         """All figures."""
         self.check()
-        check_counts(questions=self.questions)
-        from benchmarks import indexing, visual
+        check_counts(questions=self.questions, pictures=self.pictures)
+        from benchmarks import features, indexing, visual
         from program_guided.tasks.visual.commands.dataset import PROCESSES
         from program_guided.tasks.visual.embedded.folders import ready_world
 
         figures = visual.measure(self.seconds, self.data or ready_world(show=show), self.checkpoint or "visual", show)
         figures["index"] = indexing.measure(self.questions, PROCESSES, self.seconds, show)
+        figures["features"] = features.measure(self.pictures, self.seconds, show)
         return figures
 
 
 def print_figures(figures: dict[str, Any]) -> None:
     """Tables for a person."""
-    from benchmarks import visual
+    from benchmarks import features, visual
 
     visual.print_figures(figures)
+    features.print_figures(figures["features"])

@@ -273,7 +273,7 @@ def test_a_killed_build_is_resumed_with_the_same_result(world, index, tmp_path, 
     made = []
     monkeypatch.setattr(building, "read_part", lambda *arguments: made.append(arguments) or parts.read_part(*arguments))
     assert make_index(world, folder)
-    assert min(start for source, start, _ in made if source.name == "train_balanced") == behind_second
+    assert min(start for source, start, *_ in made if source.name == "train_balanced") == behind_second
     assert contents(folder) == contents(index.folder)
     assert not (folder / UNFINISHED).exists()
 

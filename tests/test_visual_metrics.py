@@ -107,6 +107,27 @@ def test_without_choices_groups_or_entailed_questions_a_measure_is_none():
     assert scores["binary"] == 100
 
 
+def test_without_answers_only_validity_and_plausibility_are_scored():
+    questions = {key: dataclasses.replace(each, answer=None) for key, each in QUESTIONS.items()}
+    scores = evaluate(questions, PREDICTIONS, CHOICES)
+    assert (scores["questions"], scores["validity"], scores["plausibility"]) == (
+        5,
+        pytest.approx(80),
+        pytest.approx(60),
+    )
+    assert {scores[name] for name in ("accuracy", "binary", "open", "consistency", "distribution")} == {None}
+    assert scores["structural"] == scores["steps"] == {}
+
+
+def test_questions_without_choices_can_be_left_out_of_validity():
+    choices = {key: each for key, each in CHOICES.items() if key != "d"}
+    scores = evaluate(QUESTIONS, PREDICTIONS, choices, skip_bad=True)
+    # valid: a, b, c, h; d, which is not valid, is left out
+    assert scores["validity"] == 100
+    assert scores["plausibility"] == pytest.approx(100 * 3 / 4)
+    assert scores["accuracy"] == pytest.approx(100 * 2 / 5), "of all"
+
+
 SCENE = Scene(
     "1", 100, 200, {"7": SceneObject("bag", Box(0, 0, 50, 100)), "8": SceneObject("cup", Box(25, 0, 50, 200))}
 )
@@ -136,7 +157,7 @@ def test_what_is_missing_is_named():
     with pytest.raises(DataError, match="no choices for question 'a'"):
         evaluate(QUESTIONS, PREDICTIONS, {})
     with pytest.raises(DataError, match="question 'a' has no answer"):
-        evaluate({"a": dataclasses.replace(QUESTIONS["a"], answer=None)}, PREDICTIONS)
+        evaluate(QUESTIONS | {"a": dataclasses.replace(QUESTIONS["a"], answer=None)}, PREDICTIONS)
     with pytest.raises(DataError, match="no balanced question"):
         evaluate({}, {})
     grounded = question("a", "red", "query", grounding={"question": {"2": "9"}})

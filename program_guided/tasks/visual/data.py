@@ -29,10 +29,10 @@ class VisualData:
 
     def _check_seeds(self) -> None:
         """Raise `DataError` for features of other scenes; those of another detector are of the same."""
-        plan, world = self.index.header["plan"], self.features.world
-        if plan is None or world is None:
+        plan, other = self.index.header["plan"], self.features.plan
+        if plan is None or other is None:
             return
-        known, found = ([each[key] for key in ("version", "seed")] for each in (plan, world.plan))
+        known, found = ([each[key] for key in ("version", "seed")] for each in (plan, other))
         if known != found:
             raise DataError(
                 f"{self.features.info_path}: is of the world with seed {found[1]} (version {found[0]}), but the "

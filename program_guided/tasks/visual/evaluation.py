@@ -1,27 +1,42 @@
 """Predicted answers to questions about pictures, and the accuracy of routines by family.
 
-found = answer_questions(model, source, np.arange(len(source)))
+asked = ask(data, "val_balanced", "val_all", features=True, graphs=False)
+found = answer_questions(model, source, asked.numbers)
 found.predictions, found.accuracy, found.families
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from program_guided.errors import DataError, quote
 from program_guided.learning.evaluation import outputs_of
 from program_guided.models.model import Model
+from program_guided.output import counted
 from program_guided.tasks.visual.batches import Questions
+from program_guided.tasks.visual.data import VisualData
+from program_guided.tasks.visual.index import QuestionSet
+from program_guided.tasks.visual.index.parts import NOTHING
+from program_guided.tasks.visual.metrics import lacks_choices
+from program_guided.tasks.visual.release.reading import Choices, OnBad, Question
+from program_guided.tasks.visual.release.skipping import Skipped, refuse
+from program_guided.tasks.visual.release.sources import CHOICES, split_of
 
-__all__ = ["Answers", "answer_elsewhere", "answer_questions"]
+__all__ = ["Answers", "Asked", "answer_elsewhere", "answer_questions", "ask"]
 
 BATCH = 256
 """Questions executed in one batch."""
+NO_PROGRAMS = (
+    "programs are needed to answer questions, and a parser of questions will make them, which this version does not "
+    "have: name a set whose questions have 'semantic'"
+)
+SEE_ERROR = "answer without skipping bad records to see the first error"
 
 
 @dataclass(frozen=True)
@@ -31,9 +46,112 @@ class Answers:
     predictions: dict[str, str]
     """Answer by the question's id."""
     accuracy: float
-    """% of the questions answered correctly."""
+    """% of the questions answered correctly, among those whose answer is known."""
     families: dict[str, float]
     """% of correct results by family of routines, among those with a known target."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The questions of a set that are answered and scored."""
+
+    name: str
+    every: str
+    """The set that holds the entailed questions too."""
+    numbers: NDArray[np.int64]
+    questions: dict[str, Question]
+    """The balanced ones by id, which are scored."""
+    choices: dict[str, Choices] | None
+    answered: bool
+    """True if the questions have answers."""
+    bad: Mapping[str, str]
+    """Pictures that cannot be reasoned about -> error."""
+
+    def entailed(self, questions: QuestionSet) -> NDArray[np.int64]:
+        """Numbers of the questions of `every` that the balanced ones entail, and that can be answered and scored."""
+        keys = {key for question in self.questions.values() for key in question.entailed} - self.questions.keys()
+        numbers = np.array(sorted(questions.numbers[key] for key in keys if key in questions.numbers), np.int64)
+        good = _have_program(questions) & _have_answer(questions) & ~_about(questions, self.bad)
+        return numbers[good[numbers]]
+
+
+def ask(data: VisualData, name: str, every: str, features: bool, graphs: bool, skipped: Skipped | None = None) -> Asked:
+    """Choose the questions of a set that can be answered from `features`, and on scene `graphs`. What lacks these, or
+    the program, the answer or the choices that others have, is an error, or counted as skipped."""
+    index, on_bad = data.index, refuse if skipped is None else skipped.add
+    found = index.questions(name)
+    if not len(found):
+        raise DataError(f"{index.folder}: {name} has no questions")
+    if not _have_program(found).any():
+        raise DataError(f"{index.folder}: the questions of {name} have no programs; {NO_PROGRAMS}")
+    if graphs and data.pictures(name).isdisjoint(index.scene_ids):
+        raise DataError(f"{index.folder}: there are no scene graphs of {name}, which the oracle needs; leave it out")
+    bad = _bad_pictures(data, name, features, graphs, thorough=skipped is not None)
+    numbers = _answerable(found, bad, on_bad)
+    if not len(numbers):
+        raise DataError(f"{index.folder}: no question of {name} can be answered; {SEE_ERROR}")
+    balanced = numbers[found.columns["balanced"][numbers]]
+    questions = {question.key: question for question in map(found.question, balanced.tolist())}
+    choices = _choices(found, questions.values(), on_bad)
+    return Asked(name, every, numbers, questions, choices, bool(_have_answer(found).any()), bad)
+
+
+def _bad_pictures(data: VisualData, name: str, features: bool, graphs: bool, thorough: bool) -> dict[str, str]:
+    """Pictures of a set whose features or scene graphs are needed and missing -> error. If `thorough`, all features are
+    read, which takes longer."""
+    found: dict[str, str] = {}
+    known, drawn = frozenset(() if thorough else data.features.image_ids), frozenset(data.index.scene_ids)
+    for image in sorted(data.pictures(name)):
+        try:
+            if features and image not in known:
+                data.features.read(image)
+            if graphs and image not in drawn:
+                data.index.scene(image)
+        except DataError as error:
+            found[image] = str(error)
+    return found
+
+
+def _answerable(questions: QuestionSet, bad: Mapping[str, str], on_bad: OnBad) -> NDArray[np.int64]:
+    """Numbers of the questions about other than bad pictures that have a program and, if any has one, an answer."""
+    images, name, place = questions.index.images, questions.name, questions.index.folder
+    counts = Counter(images[number] for number in questions.columns["image"].tolist()) if bad else Counter()
+    for image, error in bad.items():
+        on_bad(DataError(f"{error} ({counted(counts[image], 'question')} of {name})"))
+    answered, good = _have_answer(questions), ~_about(questions, bad)
+    for there, what in ((_have_program(questions), "program"), (answered | ~answered.any(), "answer")):
+        for number in np.flatnonzero(good & ~there).tolist():
+            on_bad(DataError(f"{place}: question {quote(questions.key(number))} of {name} has no {what}"))
+        good &= there
+    return np.flatnonzero(good)
+
+
+def _choices(found: QuestionSet, questions: Iterable[Question], on_bad: OnBad) -> dict[str, Choices] | None:
+    """Choices of the set's split; None if there are none."""
+    index, split = found.index, split_of(found.name)
+    if split not in index.header["sets"].get(CHOICES, {}):
+        return None
+    choices = index.choices(split)
+    for question in questions:
+        if lacks_choices(question, choices):
+            on_bad(
+                DataError(f"{index.folder}: there are no choices for question {quote(question.key)} of {found.name}")
+            )
+    return choices
+
+
+def _about(questions: QuestionSet, images: Collection[str]) -> NDArray[np.bool_]:
+    """True for each question that is about one of these pictures."""
+    numbers = [number for number, image in enumerate(questions.index.images) if image in images]
+    return np.isin(questions.columns["image"], numbers)
+
+
+def _have_program(questions: QuestionSet) -> NDArray[np.bool_]:
+    return np.diff(questions.columns["routine"]) > 0
+
+
+def _have_answer(questions: QuestionSet) -> NDArray[np.bool_]:
+    return np.asarray(questions.columns["answer"]) != NOTHING
 
 
 def answer_questions(
@@ -47,7 +165,7 @@ def answer_questions(
     predictions: dict[str, str] = {}
     right: Counter[str] = Counter()
     known: Counter[str] = Counter()
-    correct = 0
+    answered = correct = 0
     for first in range(0, len(numbers), BATCH):
         some = numbers[first : first + BATCH]
         examples = source.batch(some)
@@ -57,20 +175,24 @@ def answer_questions(
         results = [outputs.result(types, *each)[0] for each in zip(rows, last, kinds, strict=True)]
         answers = [types[kind].show(result) for kind, result in zip(kinds, results, strict=True)]
         predictions |= {source.set.key(int(number)): answer for number, answer in zip(some, answers, strict=True)}
-        expected = [source.index.answers[number] for number in source.set.columns["answer"][some].tolist()]
-        correct += sum(one == other for one, other in zip(answers, expected, strict=True))
+        labels = source.set.columns["answer"][some].tolist()
+        answered += sum(label != NOTHING for label in labels)
+        correct += sum(
+            label != NOTHING and source.index.answers[label] == answer
+            for label, answer in zip(labels, answers, strict=True)
+        )
         families = source.families[examples.operations]
         judged, verdict = (each.numpy() for each in outputs.right(examples, types))
         known.update(families[judged].tolist())
         right.update(families[verdict].tolist())
         progress(len(predictions))
-    accuracy = 100 * correct / max(1, len(numbers))
+    accuracy = 100 * correct / max(1, answered)
     return Answers(predictions, accuracy, {key: 100 * right[key] / known[key] for key in known})
 
 
-def answer_elsewhere(model: Model, source: Questions, numbers: NDArray[np.int64]) -> tuple[int, float]:
+def answer_elsewhere(model: Model, source: Questions, numbers: NDArray[np.int64]) -> tuple[int, float | None]:
     """Answer each question about the picture half way round the list: (number of questions to which the oracle has an
-    answer, % of these that are correct)."""
+    answer, % of these that are correct, None if there are none)."""
     own = source.specification_numbers()[numbers]
     about = np.roll(own, len(own) // 2)
     types = list(source.results.values())
@@ -83,4 +205,4 @@ def answer_elsewhere(model: Model, source: Questions, numbers: NDArray[np.int64]
         judged, verdict = outputs.right(examples, types)
         known += int(judged[rows, examples.last].sum())
         right += int(verdict[rows, examples.last].sum())
-    return known, 100 * right / max(1, known)
+    return known, 100 * right / known if known else None

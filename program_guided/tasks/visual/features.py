@@ -8,17 +8,19 @@ written exactly as the info file writes it, in the chunk that the info file name
         detected.features.shape, detected.boxes.shape        (n, 2048), (n, 4)
 
 `ObjectFeatures(Path("my.h5"))` reads one file of the same layout, such as `proto features extract` writes for a folder
-of pictures. Its objects are the cells of a grid, and it includes a classifier of cells.
+of pictures. Its objects are the cells of a grid, and it includes a classifier of cells. A folder that `proto features
+pack` has made is read in the same way.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +30,19 @@ from program_guided.files import read_json
 from program_guided.tasks.visual.checksums import described, read_checked
 from program_guided.tasks.visual.graph import MAX_SIDE
 from program_guided.tasks.visual.h5 import FAULTS, NUMBERS, TEXTS, checked_dataset, open_h5, read_text
+from program_guided.tasks.visual.packed import Packed, is_packed
 from program_guided.tasks.visual.plan import OBJECTS_FOLDER, REMEDY, World, complete_world
 
-__all__ = ["DIMENSION", "INFO_CHECKSUM", "MAX_DETECTED", "Detected", "ObjectFeatures", "SpatialFeatures", "info_path"]
+__all__ = [
+    "DIMENSION",
+    "INFO_CHECKSUM",
+    "MAX_DETECTED",
+    "Detected",
+    "ObjectChunks",
+    "ObjectFeatures",
+    "SpatialFeatures",
+    "info_path",
+]
 
 DIMENSION = 2048
 MAX_DETECTED = 50
@@ -67,8 +79,7 @@ class _Chunks:
         self._place = place
         self._name = name
         self.info_path = info_path(self._path(0))
-        self.world = self._world()
-        """The world that the features were built with; None for those of a release, and for extracted ones."""
+        self._world = self._find_world()
         self._info, self._info_digest = self._read_info()
         self._open: dict[int, Any] = {}
         self._datasets: dict[tuple[int, str], Any] = {}
@@ -96,14 +107,19 @@ class _Chunks:
         alone = self._place.suffix == ".h5" and number == 0
         return self._place if alone else self._place / f"{self._name}_{number}.h5"
 
-    def _world(self) -> World | None:
+    @property
+    def plan(self) -> Mapping[str, Any] | None:
+        """Plan of the world that the features were built with; None for those of a release, and for extracted ones."""
+        return self._world.plan if self._world else None
+
+    def _find_world(self) -> World | None:
         folder = self.info_path.parent
         return complete_world(folder.parent) if folder.name == OBJECTS_FOLDER else None
 
     def _read_info(self) -> tuple[dict[str, Any], str]:
         """The rows by picture, and the checksum of their file."""
-        about = self.world.about(self.info_path) if self.world else None
-        if self.world and about:
+        about = self._world.about(self.info_path) if self._world else None
+        if about:
             read_checked(self.info_path, about, REMEDY)
         info = read_json(self.info_path)
         if not isinstance(info, dict) or not info:
@@ -144,7 +160,7 @@ class _Chunks:
     def _dataset(self, number: int, name: str, kinds: str, rank: int) -> Any:
         if (number, name) not in self._datasets:
             path = self._path(number)
-            data = checked_dataset(self._file(number, path), path, name, kinds, rank)
+            data = checked_dataset(self._file(number), path, name, kinds, rank)
             if data is None:
                 raise DataError(f"{path}: has no '{name}'{self._without(name)}")
             self._datasets[number, name] = data
@@ -153,10 +169,15 @@ class _Chunks:
     def _without(self, name: str) -> str:
         return ""
 
-    def _file(self, number: int, path: Path) -> Any:
+    def _existing(self, number: int) -> Path:
+        path = self._path(number)
+        if not path.is_file():
+            raise DataError(f"{path}: is missing, though {self.info_path.name} names it")
+        return path
+
+    def _file(self, number: int) -> Any:
         if number not in self._open:
-            if not path.is_file():
-                raise DataError(f"{path}: is missing, though {self.info_path.name} names it")
+            path = self._existing(number)
             file = open_h5(path)
             digest = read_text(file, path, INFO_CHECKSUM)
             if digest not in (None, self._info_digest):
@@ -165,11 +186,22 @@ class _Chunks:
         return self._open[number]
 
 
-class ObjectFeatures(_Chunks):
+@final
+class ObjectChunks(_Chunks):
     """`gqa_objects`: boxes and a feature vector for each; a folder of the release, or one file."""
 
     def __init__(self, place: Path) -> None:
         super().__init__(place, "gqa_objects")
+
+    def files(self) -> list[Path]:
+        """The info file, and all files that it names."""
+        numbers = {self._entry(image_id, "file")[0] for image_id in self._info}
+        return [self.info_path, *map(self._existing, sorted(numbers))]
+
+    def stored(self) -> dict[str, int]:
+        """Pictures in the order in which they are stored -> number of objects."""
+        entries = {image_id: self._entry(image_id, "file", "idx", "objectsNum") for image_id in self._info}
+        return {image_id: count for image_id, (*_, count) in sorted(entries.items(), key=lambda each: each[1][:2])}
 
     def read(self, image_id: str, max_detected: int = MAX_DETECTED) -> Detected:
         """The first `max_detected` objects of a picture."""
@@ -201,9 +233,7 @@ class ObjectFeatures(_Chunks):
     def classifies(self) -> bool:
         """True if the file includes a classifier."""
         path = self._path(0)
-        return (
-            path.is_file() and checked_dataset(self._file(0, path), path, "class_weights", NUMBERS, rank=2) is not None
-        )
+        return path.is_file() and checked_dataset(self._file(0), path, "class_weights", NUMBERS, rank=2) is not None
 
     def classifier(self) -> tuple[Floats, Floats]:
         """Weights (classes, dimension) and bias (classes,) of the linear classifier of objects."""
@@ -223,6 +253,62 @@ class ObjectFeatures(_Chunks):
         return "; only features of proto features extract have a classifier" if name.startswith("class_") else ""
 
 
+@final
+class ObjectFeatures:
+    """Boxes and a feature vector of every object: of a folder of the release, of one file, or packed."""
+
+    def __init__(self, place: Path) -> None:
+        self._store = Packed(place) if is_packed(place) else ObjectChunks(place)
+        self.info_path = self._store.info_path
+        self.plan = self._store.plan
+        """Plan of the world that the features were built with; None for those of a release, and for extracted ones."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._store.close()
+
+    @property
+    def image_ids(self) -> tuple[str, ...]:
+        return self._store.image_ids
+
+    def read(self, image_id: str, max_detected: int = MAX_DETECTED) -> Detected:
+        """The first `max_detected` objects of a picture."""
+        if isinstance(self._store, Packed):
+            return Detected(*self._store.read(image_id, max_detected))
+        return self._store.read(image_id, max_detected)
+
+    @property
+    def classifies(self) -> bool:
+        """True if the file includes a classifier."""
+        return isinstance(self._store, ObjectChunks) and self._store.classifies
+
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the classes, synonyms separated by commas; only extracted features have a classifier."""
+        return self._chunks.class_names()
+
+    def class_logits(self, image_id: str, max_detected: int | None = None) -> Floats:
+        """(n, classes) logits of the classifier for each object."""
+        return self._chunks.class_logits(image_id, max_detected)
+
+    def classifier(self) -> tuple[Floats, Floats]:
+        """Weights (classes, dimension) and bias (classes,) of the linear classifier of objects."""
+        return self._chunks.classifier()
+
+    @property
+    def _chunks(self) -> ObjectChunks:
+        if isinstance(self._store, ObjectChunks):
+            return self._store
+        raise DataError(f"{self.info_path}: packed features have no classifier; give the file they were packed of")
+
+
+@final
 class SpatialFeatures(_Chunks):
     """`gqa_spatial`: a grid of 7 x 7 vectors."""
 

@@ -20,7 +20,7 @@ from program_guided.tasks.visual.domain import row_of
 from program_guided.tasks.visual.graph import Scene
 from program_guided.tasks.visual.release.reading import Choices, Question
 
-__all__ = ["Cell", "evaluate", "grid_cells", "grounding", "step_count"]
+__all__ = ["Cell", "evaluate", "grid_cells", "grounding", "lacks_choices", "step_count"]
 
 COMMON_ANSWERS = frozenset({"color", "material", "shape"})
 NOT_A_STEP = ("exist", "query: name", "choose name")
@@ -41,27 +41,41 @@ class Cell:
 
 
 def evaluate(
-    questions: Mapping[str, Question], predictions: Mapping[str, str], choices: Mapping[str, Choices] | None = None
+    questions: Mapping[str, Question],
+    predictions: Mapping[str, str],
+    choices: Mapping[str, Choices] | None = None,
+    skip_bad: bool = False,
 ) -> Scores:
-    """Scores of a set of predictions; consistency needs the questions of the "all" file, entailed ones included."""
+    """Scores of a set of predictions; consistency needs the questions of the "all" file, entailed ones included.
+
+    Of a set without answers, only validity and plausibility are scored. With `skip_bad`, questions without choices are
+    left out of these two.
+    """
     balanced = [question for question in questions.values() if question.is_balanced]
     if not balanced:
         raise DataError("there is no balanced question to evaluate on")
-    right = {question.key: _right(question, predictions) for question in balanced}
+    answered = balanced if any(question.answer is not None for question in balanced) else []
+    right = {question.key: _right(question, predictions) for question in answered}
+    chosen = [each for each in balanced if not lacks_choices(each, choices or {})] if skip_bad else balanced
     return {
         "questions": len(balanced),
         "accuracy": _percent(right.values()),
-        "binary": _percent(right[each.key] for each in balanced if each.structural not in (OPEN, None)),
-        "open": _percent(right[each.key] for each in balanced if each.structural == OPEN),
-        "consistency": _consistency(balanced, questions, predictions, right),
-        "validity": _belonging(balanced, predictions, choices, lambda each: each.valid),
-        "plausibility": _belonging(balanced, predictions, choices, lambda each: each.plausible),
-        "distribution": _distribution(balanced, predictions),
-        "structural": _by(balanced, right, lambda each: each.structural),
-        "semantic": _by(balanced, right, lambda each: each.semantic_type),
-        "words": _by(balanced, right, lambda each: len(each.text.split())),
-        "steps": _by(balanced, right, step_count),
+        "binary": _percent(right[each.key] for each in answered if each.structural not in (OPEN, None)),
+        "open": _percent(right[each.key] for each in answered if each.structural == OPEN),
+        "consistency": _consistency(answered, questions, predictions, right),
+        "validity": _belonging(chosen, predictions, choices, lambda each: each.valid),
+        "plausibility": _belonging(chosen, predictions, choices, lambda each: each.plausible),
+        "distribution": _distribution(answered, predictions),
+        "structural": _by(answered, right, lambda each: each.structural),
+        "semantic": _by(answered, right, lambda each: each.semantic_type),
+        "words": _by(answered, right, lambda each: len(each.text.split())),
+        "steps": _by(answered, right, step_count),
     }
+
+
+def lacks_choices(question: Question, choices: Mapping[str, Choices]) -> bool:
+    """True if validity and plausibility of an answer are not known."""
+    return question.key not in choices and not _is_common(question)
 
 
 def step_count(question: Question) -> int | None:
@@ -160,11 +174,15 @@ def _belonging(
 def _allowed(
     question: Question, choices: Mapping[str, Choices], read: Callable[[Choices], frozenset[str]]
 ) -> frozenset[str]:
-    if "Common" in (question.detailed or ""):
+    if _is_common(question):
         return COMMON_ANSWERS
-    if question.key not in choices:
+    if lacks_choices(question, choices):
         raise DataError(f"there are no choices for question {quote(question.key)}")
     return read(choices[question.key])
+
+
+def _is_common(question: Question) -> bool:
+    return "Common" in (question.detailed or "")
 
 
 def _distribution(balanced: Iterable[Question], predictions: Mapping[str, str]) -> float | None:

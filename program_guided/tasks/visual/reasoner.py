@@ -4,6 +4,8 @@ reasoner = program_guided.load("out/visual-dense-plus-0")
 reasoning = reasoner.run('bag = select(bag)\\nexist(bag)', seed=3)
 reasoning.answer, reasoning.findings[0].result, reasoning.findings[0].right
 reasoning.picture().save("reasoning.png")
+
+Without a scene graph there is no oracle to compare with: `reasoner.reason(program, None, detected)`.
 """
 
 from __future__ import annotations
@@ -23,16 +25,18 @@ from program_guided.learning.evaluation import Outputs, outputs_of
 from program_guided.learning.examples import programs_of, tensors_of
 from program_guided.learning.results import THRESHOLD
 from program_guided.models.model import Model
+from program_guided.output import counted
 from program_guided.tasks.executor import check_words
 from program_guided.tasks.visual.batches import arrays_of
 from program_guided.tasks.visual.domain import OBJECTS
-from program_guided.tasks.visual.drawing.panels import Corners, Finding, draw_card, draw_reasoning
+from program_guided.tasks.visual.drawing.panels import Corners, Finding, Photograph, draw_card, draw_reasoning
 from program_guided.tasks.visual.drawing.scene import png_bytes
 from program_guided.tasks.visual.embedded.detections import Detector, detect
 from program_guided.tasks.visual.embedded.scenes import sample_scene
 from program_guided.tasks.visual.features import Detected
 from program_guided.tasks.visual.graph import Scene
-from program_guided.tasks.visual.oracle import NOT_REACHED, SCENE, Result, execute
+from program_guided.tasks.visual.ontology import BUILT_IN, Ontology
+from program_guided.tasks.visual.oracle import NOT_REACHED, SCENE, Result, Value, execute
 from program_guided.tasks.visual.targets import MATCHING_OVERLAP, overlap
 
 if TYPE_CHECKING:
@@ -47,13 +51,16 @@ NOT_AN_OBJECT = "?"
 
 @dataclass(frozen=True)
 class Reasoning:
-    """A program executed on a scene."""
+    """A program executed on a picture."""
 
-    scene: Scene
+    scene: Scene | None
+    """The scene graph, if there is one."""
     findings: tuple[Finding, ...]
     """Results of the executed routines, in program order."""
     right: bool | None
     """True if the answer is the oracle's; None if the oracle has none."""
+    ground: Scene | Photograph
+    """The picture that results are drawn on."""
 
     @property
     def answer(self) -> str:
@@ -62,14 +69,14 @@ class Reasoning:
 
     def picture(self, title: str = "") -> Image.Image:
         """Draw one panel for every routine."""
-        return draw_reasoning(self.scene, self.findings, title)
+        return draw_reasoning(self.ground, self.findings, title)
 
     def _repr_png_(self) -> bytes:
         return png_bytes(self.picture())
 
     def card(self, title: str = "") -> Image.Image:
         """Draw all routines on one small card, for a `contact_sheet` of many."""
-        return draw_card(self.scene, self.findings, title)
+        return draw_card(self.ground, self.findings, title)
 
 
 class Reasoner:
@@ -92,14 +99,31 @@ class Reasoner:
         """Raise `DataError` if a program has a word that is not in the vocabulary."""
         check_words(program, self.task.vocabulary, self.task.domain, source)
 
-    def reason(self, program: str | Program, scene: Scene, detected: Detected) -> Reasoning:
-        """Execute a program on the detected objects of a scene; the graph is for the oracle alone."""
+    def check_features(self, detected: Detected, source: str) -> None:
+        """Raise `DataError` if the vectors of detected objects are not of the length that the executor reads."""
+        found, expected = detected.features.shape[1], int(self.checkpoint.reader["features"])
+        if found != expected:
+            raise DataError(
+                f"{source}: its vectors have {found:,} numbers, but {self.checkpoint.folder} was trained on vectors of "
+                f"{expected:,}; give features of the detector that it was trained on"
+            )
+
+    def reason(
+        self,
+        program: str | Program,
+        scene: Scene | None,
+        detected: Detected,
+        photograph: Image.Image | None = None,
+        ontology: Ontology = BUILT_IN,
+    ) -> Reasoning:
+        """Execute a program on the detected objects of a picture. The scene graph is for the oracle alone, the
+        photograph is drawn on."""
         parsed = self._parsed(program)
         table = self.task.compile(parsed)
         programs = programs_of([table], self.task.vocabulary, np.zeros(1))
         arrays, types = tensors_of(arrays_of([detected])), list(self.task.results.values())
         outputs = outputs_of(self.model, arrays, programs, types)
-        truths = execute(parsed, scene)
+        truths = () if scene is None else execute(parsed, scene, ontology)
         names = [call.result for call in table.calls]
         findings = [
             self._finding(
@@ -107,38 +131,69 @@ class Reasoner:
                 self.task.domain.operation(table.calls[row].operation).output,
                 row,
                 outputs,
-                scene,
                 detected,
-                truths[row],
+                None if scene is None else _Truth(truths[row], scene),
             )
             for row in np.flatnonzero(outputs.executed[0].numpy()).tolist()
         ]
-        return Reasoning(scene, tuple(findings), _verdict(findings[-1], int(outputs.last[0]), truths, scene))
+        right = None if scene is None else _verdict(findings[-1], int(outputs.last[0]), truths, scene)
+        return Reasoning(scene, tuple(findings), right, _ground(scene, detected, photograph))
 
     def _parsed(self, program: str | Program) -> Program:
         return self.task.parse(program) if isinstance(program, str) else program
 
     def _finding(
-        self, text: str, kind: str, row: int, outputs: Outputs, scene: Scene, detected: Detected, truth: Result
+        self, text: str, kind: str, row: int, outputs: Outputs, detected: Detected, truth: _Truth | None
     ) -> Finding:
         """The result of one routine, by the head of its result type."""
         probabilities = outputs.probabilities[kind][0, row].numpy()
         if kind == OBJECTS:
-            return _objects(text, probabilities[: len(detected.boxes)], scene, detected, truth)
+            return _objects(text, probabilities[: len(detected.boxes)], detected, truth)
         result_type = self.task.results[kind]
         value, probability = result_type.decode(probabilities)
-        result, expected = result_type.show(value), _shown(truth, scene)
-        right = None if truth.value is None else result == expected
+        result, expected = result_type.show(value), truth.shown if truth else None
+        right = None if truth is None or truth.value is None else result == expected
         return Finding(text, result, expected, right, probability=probability)
 
 
-def _objects(text: str, probabilities: NDArray[np.float32], scene: Scene, detected: Detected, truth: Result) -> Finding:
+@dataclass(frozen=True)
+class _Truth:
+    """The oracle's result of a routine."""
+
+    result: Result
+    scene: Scene
+
+    @property
+    def value(self) -> Value | None:
+        return self.result.value
+
+    @property
+    def shown(self) -> str:
+        return _shown(self.result, self.scene)
+
+
+def _ground(scene: Scene | None, detected: Detected, photograph: Image.Image | None) -> Scene | Photograph:
+    """The photograph if there is one, else the scene as its graph describes it, else the detected boxes."""
+    if scene is not None and photograph is None:
+        return scene
+    boxes = tuple(_corners(box) for box in detected.boxes.tolist())
+    return Photograph(detected.width, detected.height, photograph, boxes, scene)
+
+
+def _corners(box: Sequence[float]) -> Corners:
+    x1, y1, x2, y2 = box
+    return min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)
+
+
+def _objects(text: str, probabilities: NDArray[np.float32], detected: Detected, truth: _Truth | None) -> Finding:
     chosen = probabilities > THRESHOLD
-    boxes: list[Corners] = [tuple(box) for box in detected.boxes[chosen].tolist()]
-    ids = _matched(boxes, scene)
-    right = set(ids) == set(truth.value) if isinstance(truth.value, tuple) and truth.value != (SCENE,) else None
+    boxes = tuple(_corners(box) for box in detected.boxes[chosen].tolist())
     probability = float(np.where(chosen, probabilities, 1 - probabilities).min(initial=1.0))
-    return Finding(text, _listed(ids, scene), _shown(truth, scene), right, tuple(boxes), probability)
+    if truth is None:
+        return Finding(text, counted(len(boxes), "object") if boxes else "none", None, None, boxes, probability)
+    ids = _matched(boxes, truth.scene)
+    right = set(ids) == set(truth.value) if isinstance(truth.value, tuple) and truth.value != (SCENE,) else None
+    return Finding(text, _listed(ids, truth.scene), truth.shown, right, boxes, probability)
 
 
 def _verdict(last: Finding, row: int, truths: Sequence[Result], scene: Scene) -> bool | None:

@@ -41,30 +41,31 @@ BLIND_VIEWS: dict[str, View] = {
 operation, then by majority."""
 
 
-def describe(train: Iterable[Question], test: Iterable[Question]) -> dict[str, Any]:
-    """Statistics of two sets of balanced questions, and the blind prior fitted to train and tested on test.
+def describe(train: Iterable[Question] | None, test: Iterable[Question] | None) -> dict[str, Any]:
+    """Statistics of two sets of balanced questions, and the blind prior fitted to train and tested on test; of one set
+    alone, its statistics.
 
     Each set is iterated over once and not kept in memory: train may have a million questions.
     """
     priors = {name: _Prior(view) for name, view in BLIND_VIEWS.items()}
-    train_counts, test_counts = _Counts(), _Counts()
-    for question in _balanced(train):
-        train_counts.add(question)
+    counts = {"train": _Counts(), "test": _Counts()}
+    for question in _balanced(train or ()):
+        counts["train"].add(question)
         for prior in priors.values():
             prior.learn(question)
     unseen = 0
-    for question in _balanced(test):
-        test_counts.add(question)
-        unseen += str(question.answer) not in train_counts.answers
+    for question in _balanced(test or ()):
+        counts["test"].add(question)
+        unseen += str(question.answer) not in counts["train"].answers
         for prior in priors.values():
             prior.test(question)
-    answers = list(_by_frequency(train_counts.answers))[:FREQUENT_ANSWERS]
-    return {
-        "train": train_counts.report(answers),
-        "test": test_counts.report(answers),
-        "blind_prior": {name: prior.percent() for name, prior in priors.items()},
-        "unseen_answers": 100 * unseen / max(1, test_counts.answers.total()),
-    }
+    given = [name for name, questions in (("train", train), ("test", test)) if questions is not None]
+    answers = list(_by_frequency(counts[given[0]].answers))[:FREQUENT_ANSWERS]
+    figures: dict[str, Any] = {name: counts[name].report(answers) for name in given}
+    if len(given) == len(counts):
+        figures["blind_prior"] = {name: prior.percent() for name, prior in priors.items()}
+        figures["unseen_answers"] = 100 * unseen / max(1, counts["test"].answers.total())
+    return figures
 
 
 def blind_prior(train: Iterable[Question], test: Iterable[Question], view: View) -> float:

@@ -18,14 +18,13 @@ from program_guided.output import (
     OptionalText,
     announce,
     bar_for_each,
-    counted,
     print_table,
     progress_bars,
     report,
 )
+from program_guided.tasks.visual.release.skipping import Skipped
 
 if TYPE_CHECKING:
-    from program_guided.tasks.visual.release.sources import Source
     from program_guided.tasks.visual.task import Visual
 
 __all__ = ["PROCESSES", "Build", "Index", "Stats"]
@@ -40,8 +39,6 @@ BOUNDS = (
     ("misses", 0, 1),
 )
 """(option of `Build`, minimum, maximum)"""
-MAX_SKIPPED_LINES = 10
-"""Maximum number of skipped records that are printed; all are listed in a file."""
 TEST_SETS = ("testdev_balanced", "dev", "test_balanced", "val_balanced", "val_all", "val")
 """Possible test sets of the blind prior; the first available one is used. (The release's `test` has no answers.)"""
 
@@ -166,15 +163,11 @@ def _describe(index: Any, new: bool) -> None:
     print(f"{'wrote' if new else 'nothing to do: there is'} {index.folder}")
     print(f"questions: {sets}; scene graphs: {len(index.scene_ids):,}")
     print(f"train has {index.known_words:,} of {len(index.words):,} words, {index.known_answers:,} answers")
-    skipped = index.header["skipped"]
-    if skipped:
-        path = index.folder / SKIPPED
-        with path.open(encoding="utf-8") as lines:
-            printed = [line.rstrip("\n") for _, line in zip(range(MAX_SKIPPED_LINES), lines, strict=False)]
-        print(f"skipped {counted(skipped, 'piece')} that could not be read:")
-        print("\n".join(f"  {line}" for line in printed))
-        if skipped > len(printed):
-            print(f"  and {skipped - len(printed):,} more, listed in {path}")
+    skipped = Skipped()
+    for line in index.skipped():
+        skipped.add(line)
+    for line in skipped.lines(str(index.folder / SKIPPED)):
+        print(line)
 
 
 @dataclass(frozen=True)
@@ -186,6 +179,8 @@ class Stats:
     """Folder of the release, or of a generated world; by default the embedded world."""
     test: OptionalText = None
     """The set of questions that guessing is tested on, such as testdev_balanced."""
+    skip_bad: Flag = False
+    """Skip, count and list records that cannot be read, instead of stopping at the first."""
     json: Flag = False
     """Print the figures as JSON."""
     save: OptionalPath = None
@@ -194,33 +189,59 @@ class Stats:
     def run(self, task: Visual) -> int:
         from program_guided.tasks.visual.statistics import describe
 
+        names, skipped = self._sets(), Skipped()
         with progress_bars("{task.percentage:.0f} %") as progress:
-            names, train, test = self._questions(progress)
-            figures = {"task": "visual", "sets": names, **describe(train, test)}
+            parts = [self._questions(names.get(part), progress, skipped) for part in PARTS]
+            figures = {"task": "visual", "sets": names, **describe(*parts)}
         for part, name in names.items():
             if not figures[part]["questions"]:
                 raise DataError(f"{name} has no balanced question with a program and an answer; name another test set")
+        if self.skip_bad:
+            figures["skipped"] = skipped.as_dict()
         report(figures, self.save, self.json, _print)
+        for line in () if self.json else skipped.lines():
+            print(line)
         return 0
 
-    def _questions(self, progress: Any) -> tuple[dict[str, str], Iterator[Any], Iterator[Any]]:
-        """(names of the two sets, train, test)."""
-        from program_guided.tasks.visual.release.sources import QUESTIONS, find_sources, is_train
+    def _sets(self) -> dict[str, str]:
+        """Names of the sets of train and test, or of one of them alone."""
+        from program_guided.tasks.visual.release.sources import is_train, question_sets
 
         if self.root is None:
             if self.test is not None:
                 raise DataError("test needs root: the embedded world is always tested on its test split")
-            return {"train": "train", "test": "test"}, _generated("train", progress), _generated("test", progress)
-        sources = [source for source in find_sources(self.root) if source.kind == QUESTIONS]
-        sets = list(dict.fromkeys(source.name for source in sources))
+            if self.skip_bad:
+                raise DataError("skip-bad needs root: the embedded world is generated, it has no bad records")
+            return {"train": "train", "test": "test"}
+        sets = question_sets(self.root)
+        if self.test not in (None, *sets):
+            raise DataError(f"{self.root}: there is no set {self.test}; name one of {', '.join(sets)} as test")
         train = next(iter(sorted(filter(is_train, sets), key=lambda name: name != "train_balanced")), None)
-        if train is None:
-            raise DataError(f"{self.root}: there are no questions of train, which the guesses are fitted to")
-        test = self.test or next((name for name in TEST_SETS if name in sets), None)
-        if test not in sets:
-            raise DataError(f"{self.root}: there is no set to test on; name one of {', '.join(sets)} as test")
-        questions = (_read([source for source in sources if source.name == name], progress) for name in (train, test))
-        return {"train": train, "test": test}, *questions  # type: ignore[return-value]
+        test = next((name for name in (self.test, *TEST_SETS) if name in sets), sets[0] if train is None else None)
+        return {part: name for part, name in zip(PARTS, (train, test), strict=True) if name is not None}
+
+    def _questions(self, name: str | None, progress: Any, skipped: Skipped) -> Iterator[Any] | None:
+        """The questions of a set."""
+        if name is None:
+            return None
+        return _generated(name, progress) if self.root is None else self._read(self.root, name, progress, skipped)
+
+    def _read(self, root: Path, name: str, progress: Any, skipped: Skipped) -> Iterator[Any]:
+        """Questions of one set of the release."""
+        from program_guided.tasks.visual.release.reading import read_questions
+        from program_guided.tasks.visual.release.sources import QUESTIONS, find_sources
+
+        on_bad = skipped.add if self.skip_bad else None
+        files = [source for source in find_sources(root, [name], on_bad) if source.kind == QUESTIONS]
+        bar = progress.add_task(name, total=sum(source.size for source in files))
+        before = 0
+        for file in files:
+            yield from read_questions(file.path, on_bad, partial(_advance, progress, bar, before))
+            before += file.size
+
+
+def _advance(progress: Any, bar: Any, before: int, done: int) -> None:
+    progress.update(bar, completed=before + done)
 
 
 def _generated(split: str, progress: Any) -> Iterator[Any]:
@@ -235,33 +256,28 @@ def _generated(split: str, progress: Any) -> Iterator[Any]:
         yield question
 
 
-def _read(files: list[Source], progress: Any) -> Iterator[Any]:
-    """Questions of one set of the release."""
-    from program_guided.tasks.visual.release.reading import read_questions
-
-    bar = progress.add_task(files[0].name, total=sum(source.size for source in files))
-    path = files[0].path if len(files) == 1 else files[0].path.parent
-    yield from read_questions(path, progress=lambda done: progress.update(bar, completed=done))
-
-
 PARTS = ("train", "test")
 SHARES = {
     "structural": "structural types, % of questions",
     "semantic": "semantic types, % of questions",
     "steps": "steps of reasoning, % of questions",
     "families": "operations, % of routines",
-    "frequent_answers": "most frequent answers of train, % of questions",
+    "frequent_answers": "most frequent answers of {first}, % of questions",
 }
 
 
 def _print(figures: Mapping[str, Any]) -> None:
-    headings = ("", *(f"{part} ({figures['sets'][part]})" for part in PARTS))
+    parts = list(figures["sets"])
+    headings = ("", *(f"{part} ({name})" for part, name in figures["sets"].items()))
     counts = [
-        [key, *(f"{figures[part][key]:,}" for part in PARTS)] for key in ("questions", "images", "programs", "answers")
+        [key, *(f"{figures[part][key]:,}" for part in parts)] for key in ("questions", "images", "programs", "answers")
     ]
     _print_below("balanced questions", headings, counts)
     for key, title in SHARES.items():
-        _print_below(title, headings, _shares(figures, key))
+        _print_below(title.format(first=parts[0]), headings, _shares(figures, key))
+    if len(parts) < len(PARTS):
+        print("answers are guessed where there are questions of train, to fit the guesses to, and of another set")
+        return
     priors = [[name, f"{share:.1f}"] for name, share in figures["blind_prior"].items()]
     _print_below("answers guessed from the program alone, fitted to train, tested on test", ("by", "%"), priors)
     print(f"{figures['unseen_answers']:.1f} % of the answers of test do not occur in train.")
@@ -275,12 +291,13 @@ def _print_below(title: str, headings: Sequence[str], rows: Sequence[Sequence[st
 
 def _shares(figures: Mapping[str, Any], key: str) -> list[list[str]]:
     """Rows of shares in both sets, in the order of train."""
+    parts = list(figures["sets"])
     totals = {
-        part: sum(figures[part][key].values()) if key == "families" else figures[part]["questions"] for part in PARTS
+        part: sum(figures[part][key].values()) if key == "families" else figures[part]["questions"] for part in parts
     }
-    values = list(dict.fromkeys(value for part in PARTS for value in figures[part][key]))
+    values = list(dict.fromkeys(value for part in parts for value in figures[part][key]))
     values = sorted(values) if key == "steps" else values
     return [
-        [str(value), *(f"{100 * figures[part][key].get(value, 0) / max(1, totals[part]):.1f}" for part in PARTS)]
+        [str(value), *(f"{100 * figures[part][key].get(value, 0) / max(1, totals[part]):.1f}" for part in parts)]
         for value in values
     ]

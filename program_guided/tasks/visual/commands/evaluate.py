@@ -13,19 +13,22 @@ from program_guided.errors import DataError
 from program_guided.files import check_writable, read_json, renamed
 from program_guided.language.domain import unknown
 from program_guided.language.vocabulary import Vocabulary
-from program_guided.output import Flag, OptionalPath, print_table, progress_bars, report
+from program_guided.output import Flag, OptionalPath, counted, print_table, progress_bars, report
 from program_guided.registry import model_config
 from program_guided.tasks.visual.commands.run import check_png
 from program_guided.tasks.visual.domain import results_of
+from program_guided.tasks.visual.release.skipping import Skipped
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from PIL import Image
 
     from program_guided.tasks.visual.batches import Questions
     from program_guided.tasks.visual.data import VisualData
-    from program_guided.tasks.visual.evaluation import Answers
+    from program_guided.tasks.visual.evaluation import Answers, Asked
     from program_guided.tasks.visual.reasoner import Reasoner
+    from program_guided.tasks.visual.release.reading import Question
     from program_guided.tasks.visual.task import Visual
 
     Answering = Callable[[Questions, NDArray[np.int64], Callable[[int], None]], Answers]
@@ -43,6 +46,10 @@ PAPER = {
 ABLATIONS = {"structure": "no structure guidance", "semantics": "no semantic guidance"}
 MEASURES = ("accuracy", "binary", "open", "consistency", "plausibility", "validity", "distribution")
 BREAKDOWN = ("structural", "semantic", "steps", "routines")
+NOT_SCORED: dict[str, Any] = {"questions": 0, **dict.fromkeys(MEASURES), **{name: {} for name in BREAKDOWN}}
+"""Scores of a set without balanced questions."""
+NO_ANSWER = ""
+"""Prediction for a question that was skipped, or that the oracle cannot answer."""
 ELSEWHERE = "elsewhere"
 """% of the questions about other pictures that are answered as by the oracle, among those that it can answer."""
 ORACLE = "oracle"
@@ -69,24 +76,36 @@ class Evaluate:
     """Draw the first checkpoint's results for some questions to this PNG file."""
     shown: int = 6
     """Number of questions that are drawn."""
+    images: OptionalPath = None
+    """Folder of pictures to draw on; by default scenes are drawn from their graphs, or detected boxes if there are
+    none."""
+    predictions: OptionalPath = None
+    """Also write the answers to this file, in the format of the release's evaluation server; of one agent and one
+    split, which need not have answers."""
+    skip_bad: Flag = False
+    """Skip, count and list pictures and questions that lack features, programs, answers or choices, instead of stopping
+    at the first."""
 
     def run(self, task: Visual, agents: Sequence[str]) -> int:
         names = [name for name in agents if not name.endswith(SAVED)]
         self._check(names)
         found = {name: _saved(name, self.split) if name.endswith(SAVED) else {} for name in agents}
         reasoners = {name: None if name == ORACLE else _loaded(name, task) for name in names}
-        data = self._data(task)
-        sets = {split: _sets(data, split) for split in self.split}
+        data, skipped = self._data(task), Skipped()
+        sets = {split: self._ask(data, split, list(reasoners.values()), skipped) for split in self.split if names}
+        drawn = self._drawn(data, sets[self.split[0]], skipped) if self.sheet is not None else []
         for name, reasoner in reasoners.items():
-            found[name] = {name: _measured(name, reasoner, data, sets)}
+            found[name] = {name: self._measured(name, reasoner, data, sets)}
         measured = {name: agent for each in found.values() for name, agent in each.items()}
         _check_comparable(measured)
         figures: dict[str, Any] = {"task": "visual", "agents": measured, "means": means(measured)}
+        if self.skip_bad:
+            figures["skipped"] = skipped.as_dict()
         if self.sheet is not None:
-            self._draw(reasoners[names[0]], data, sets[self.split[0]][0])
+            self._draw(reasoners[names[0]], data, drawn)
         report(figures, self.save, self.json, self._print)
-        if self.sheet is not None and not self.json:
-            print("wrote", self.sheet)
+        if not self.json:
+            self._print_written(data, sets, skipped)
         return 0
 
     def _check(self, names: Sequence[str]) -> None:
@@ -94,8 +113,14 @@ class Evaluate:
         if not self.split or self.shown < 1:
             splits = " ".join(self.split) or "none"
             raise DataError(f"split {splits}, shown {self.shown}: name at least one split, and one question to show")
-        if self.save is not None:
-            check_writable(self.save)
+        if self.predictions is not None and (len(names) != 1 or len(self.split) != 1):
+            given = f"{', '.join(names) or 'none'} on {', '.join(self.split)}"
+            raise DataError(f"predictions are of one agent on one split, not of {given}; name one of each")
+        if self.images is not None and not self.images.is_dir():
+            raise DataError(f"{self.images}: there is no such folder of pictures")
+        for path in (self.save, self.predictions):
+            if path is not None:
+                check_writable(path)
         if self.sheet is not None:
             check_png(self.sheet)
             if not names or names[0] == ORACLE:
@@ -109,26 +134,98 @@ class Evaluate:
 
         return VisualData(task.data or ready_world(only_test=self.split == ("test",)), task.features)
 
-    def _draw(self, reasoner: Reasoner | None, data: VisualData, name: str) -> None:
-        """Draw evenly spaced questions of a set."""
+    def _ask(self, data: VisualData, split: str, reasoners: Sequence[Reasoner | None], skipped: Skipped) -> Asked:
+        """The questions of a split that all agents answer."""
+        from program_guided.tasks.visual.evaluation import ask
+
+        learned = [reasoner for reasoner in reasoners if reasoner is not None]
+        name, every = _sets(data, split)
+        asked = ask(data, name, every, bool(learned), None in reasoners, skipped if self.skip_bad else None)
+        for reasoner in learned:
+            first = data.index.questions(name).question(int(asked.numbers[0])).image_id
+            reasoner.check_features(data.features.read(first, 1), str(data.features.info_path))
+        if not (asked.answered and asked.questions) and self.sheet is None and self.predictions is None:
+            lacking = "balanced questions" if asked.answered else "answers"
+            raise DataError(f"{data.index.folder}: {asked.name} has no {lacking} to measure with; write predictions")
+        return asked
+
+    def _measured(
+        self, name: str, reasoner: Reasoner | None, data: VisualData, sets: Mapping[str, Asked]
+    ) -> dict[str, Any]:
+        """The training of an agent, and its measures on every split."""
+        from program_guided.tasks.commands import training_of
+        from program_guided.tasks.visual.release.reading import write_predictions
+
+        training = training_of(reasoner.checkpoint, reasoner.model) if reasoner else {}
+        found = {}
+        with progress_bars() as progress:
+            for split, asked in sets.items():
+                bar = progress.add_task(f"{name} on {split}")
+                show = partial(progress.update, bar)
+                found[split], answers = _scores(reasoner, data, asked, self.skip_bad, show)
+                if self.predictions is not None:
+                    questions = data.index.questions(asked.name)
+                    keys = map(questions.key, range(len(questions)))
+                    write_predictions(self.predictions, {key: answers.get(key, NO_ANSWER) for key in keys})
+        return {"training": training, "splits": found}
+
+    def _drawn(self, data: VisualData, asked: Asked, skipped: Skipped) -> list[tuple[Question, Image.Image | None]]:
+        """Evenly spaced questions of a set, with their photographs."""
         import numpy as np
 
+        spaced = np.linspace(0, len(asked.numbers) - 1, min(self.shown, len(asked.numbers))).round().astype(int)
+        questions = map(data.index.questions(asked.name).question, asked.numbers[spaced].tolist())
+        return [(question, self._photograph(question, skipped)) for question in questions]
+
+    def _photograph(self, question: Question, skipped: Skipped) -> Image.Image | None:
+        from program_guided.tasks.visual.drawing.panels import read_photograph
+
+        if self.images is None:
+            return None
+        try:
+            return read_photograph(self.images, question.image_id)
+        except DataError as error:
+            if not self.skip_bad:
+                raise
+            skipped.add(error)
+            return None
+
+    def _draw(
+        self, reasoner: Reasoner | None, data: VisualData, drawn: Sequence[tuple[Question, Image.Image | None]]
+    ) -> None:
+        """Draw the results for some questions."""
         from program_guided.tasks.visual.drawing.panels import contact_sheet
 
         assert self.sheet is not None
         assert reasoner is not None
-        questions, pictures = data.index.questions(name), []
-        for number in np.linspace(0, len(questions) - 1, min(self.shown, len(questions))).round().astype(int).tolist():
-            question = questions.question(number)
+        pictures, known = [], frozenset(data.index.scene_ids)
+        for question, photograph in drawn:
+            scene = data.index.scene(question.image_id) if question.image_id in known else None
             detected = data.features.read(question.image_id)
-            reasoning = reasoner.reason(question.program, data.index.scene(question.image_id), detected)
-            pictures.append(reasoning.card(f"{question.text}  {reasoning.answer} ({question.answer})"))
+            reasoning = reasoner.reason(question.program, scene, detected, photograph, data.ontology)
+            answer = "" if question.answer is None else f" ({question.answer})"
+            pictures.append(reasoning.card(f"{question.text}  {reasoning.answer}{answer}"))
         with renamed(self.sheet) as temporary:
             contact_sheet(pictures).save(temporary, "PNG")
+
+    def _print_written(self, data: VisualData, sets: Mapping[str, Asked], skipped: Skipped) -> None:
+        """Print what was skipped, and the files that were written."""
+        for line in skipped.lines():
+            print(line)
+        if self.sheet is not None:
+            print("wrote", self.sheet)
+        if self.predictions is not None:
+            asked = sets[self.split[0]]
+            total = len(data.index.questions(asked.name))
+            without = total - len(asked.numbers)
+            empty = f", empty for {counted(without, 'skipped question')}" if without else ""
+            print(f"wrote {self.predictions}: {counted(total, 'prediction')}{empty}")
 
     def _print(self, figures: Mapping[str, Any]) -> None:
         for split in dict.fromkeys(each["split"] for each in figures["means"]):
             _print_means([each for each in figures["means"] if each["split"] == split], split)
+            if any(each["accuracy"] is None for each in figures["means"] if each["split"] == split):
+                print(f"{split} has no answers, or no balanced questions: its accuracy is not reported")
         print(
             "±: standard error over seeds; cons., plau., val., dist.: consistency, plausibility, validity, distribution"
         )
@@ -173,7 +270,7 @@ def _are_figures(agents: Any) -> bool:
                 measures = [scores.get(name) for name in (*MEASURES, ELSEWHERE)]
                 if not all(each is None or type(each) in (int, float) for each in (*shares, *measures)):
                     return False
-                if type(scores["questions"]) is not int or scores["accuracy"] is None:
+                if type(scores["questions"]) is not int or "accuracy" not in scores:
                     return False
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, DataError):
         return False
@@ -198,50 +295,26 @@ def _sets(data: VisualData, split: str) -> tuple[str, str]:
     return measured, f"{split}_all" if f"{split}_all" in data.index.sets else measured
 
 
-def _measured(
-    name: str, reasoner: Reasoner | None, data: VisualData, sets: Mapping[str, tuple[str, str]]
-) -> dict[str, Any]:
-    """The training of an agent, and its measures on every split."""
-    from program_guided.tasks.commands import training_of
-
-    training = training_of(reasoner.checkpoint, reasoner.model) if reasoner else {}
-    found = {}
-    with progress_bars() as progress:
-        for split, both in sets.items():
-            bar = progress.add_task(f"{name} on {split}")
-            found[split] = _scores(reasoner, data, *both, partial(progress.update, bar))
-    return {"training": training, "splits": found}
-
-
 def _scores(
-    reasoner: Reasoner | None, data: VisualData, balanced: str, every: str, show: Callable[..., None]
-) -> dict[str, Any]:
-    """The release's measures of a reasoner, or of the oracle."""
-    import numpy as np
-
+    reasoner: Reasoner | None, data: VisualData, asked: Asked, skip_bad: bool, show: Callable[..., None]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The release's measures of a reasoner, or of the oracle, and its answers by question."""
     from program_guided.tasks.visual.evaluation import answer_elsewhere, answer_questions
     from program_guided.tasks.visual.metrics import evaluate
-    from program_guided.tasks.visual.release.sources import CHOICES, split_of
 
     answer: Answering = partial(answer_questions, reasoner.model) if reasoner else _oracle_answers
-    source, more = (_questions(reasoner, data, name) for name in (balanced, every))
-    numbers = np.arange(len(source))
-    questions = {question.key: question for question in source.set}
-    if any(question.answer is None or not question.has_program for question in questions.values()):
-        raise DataError(
-            f"{balanced}: has questions without a program or an answer, which cannot be measured; name another split"
-        )
-    keys = {key for question in questions.values() for key in question.entailed} - questions.keys()
-    others = np.array(sorted(more.set.numbers[key] for key in keys if key in more.set.numbers), np.int64)
-    show(total=len(numbers) + len(others))
-    found = answer(source, numbers, lambda done: show(completed=done))
-    entailed = answer(more, others, lambda done: show(completed=len(numbers) + done))
-    questions |= {question.key: question for question in map(more.set.question, others.tolist())}
-    split = split_of(balanced)
-    choices = data.index.choices(split) if split in data.index.header["sets"].get(CHOICES, {}) else None
-    scores = evaluate(questions, {**found.predictions, **entailed.predictions}, choices)
-    known, right = answer_elsewhere(reasoner.model, source, numbers) if reasoner and data.index.scene_ids else (0, None)
-    return {**scores, "routines": found.families, ELSEWHERE: right, "known_elsewhere": known}
+    source, more = (_questions(reasoner, data, name) for name in (asked.name, asked.every))
+    others = asked.entailed(more.set)
+    unanswered = others if asked.every != asked.name else others[:0]
+    show(total=len(asked.numbers) + len(unanswered))
+    found = answer(source, asked.numbers, lambda done: show(completed=done))
+    entailed = answer(more, unanswered, lambda done: show(completed=len(asked.numbers) + done))
+    questions = asked.questions | {question.key: question for question in map(more.set.question, others.tolist())}
+    predictions = {**found.predictions, **entailed.predictions}
+    scores = evaluate(questions, predictions, asked.choices, skip_bad) if asked.questions else NOT_SCORED
+    elsewhere = reasoner is not None and not data.pictures(asked.name).isdisjoint(data.index.scene_ids)
+    known, right = answer_elsewhere(reasoner.model, source, asked.numbers) if reasoner and elsewhere else (0, None)
+    return {**scores, "routines": found.families, ELSEWHERE: right, "known_elsewhere": known}, found.predictions
 
 
 def _questions(reasoner: Reasoner | None, data: VisualData, name: str) -> Questions:
@@ -256,7 +329,7 @@ def _questions(reasoner: Reasoner | None, data: VisualData, name: str) -> Questi
 
 
 def _oracle_answers(source: Questions, numbers: NDArray[np.int64], progress: Callable[[int], None]) -> Answers:
-    """Answers of the oracle; "" if it has none."""
+    """Answers of the oracle."""
     from program_guided.tasks.visual.evaluation import Answers
     from program_guided.tasks.visual.oracle import answer_of, execute
 
@@ -265,7 +338,7 @@ def _oracle_answers(source: Questions, numbers: NDArray[np.int64], progress: Cal
     for number in numbers.tolist():
         question = source.set.question(number)
         scene = source.index.scene(question.image_id)
-        answer = answer_of(execute(question.program, scene, source.ontology)) or ""
+        answer = answer_of(execute(question.program, scene, source.ontology)) or NO_ANSWER
         predictions[question.key], right = answer, right + (answer == question.answer)
         progress(len(predictions))
     return Answers(predictions, 100 * right / max(1, len(numbers)), {})
@@ -316,7 +389,7 @@ def _mean_of(group: Mapping[str, Mapping[str, Any]], split: str) -> dict[str, An
         "agents": list(group),
         "split": split,
         "seeds": [agent["training"].get("seed") for agent in agents],
-        "standard_error": _error(accuracies),
+        "standard_error": _error([accuracy for accuracy in accuracies if accuracy is not None]),
         **{name: _mean([agent["splits"][split].get(name) for agent in agents]) for name in (*MEASURES, ELSEWHERE)},
     }
 

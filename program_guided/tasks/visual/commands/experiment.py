@@ -17,6 +17,7 @@ from program_guided.errors import DataError
 from program_guided.files import check_writable, held, read_json, unfinished, write_atomically
 from program_guided.output import Flag, OptionalPath, announce, bar_for_each, print_table, progress_bars, report
 from program_guided.tasks.visual.photographs.settings import PictureSettings
+from program_guided.tasks.visual.release.skipping import Skipped
 
 if TYPE_CHECKING:
     from program_guided.tasks.visual.photographs.study import PictureData
@@ -52,6 +53,9 @@ class Experiment:
     """Number of updates of each executor."""
     members: int = PictureSettings.members
     """Number of executors of a seed, whose probabilities are averaged."""
+    skip_bad: Flag = False
+    """Skip, count and list questions and pictures that cannot be read, and questions about these pictures, instead of
+    stopping at the first."""
     json: Flag = False
     """Print the figures as JSON."""
     save: OptionalPath = None
@@ -65,14 +69,19 @@ class Experiment:
         settings.check()
         if self.save is not None:
             check_writable(self.save)
+        skipped = Skipped()
         try:
             with held(self.out), progress_bars() as progress:
                 show = bar_for_each(progress)
-                figures = self._measured(self._data(show), settings, show)
+                figures = self._measured(self._data(show, skipped), settings, show)
         except KeyboardInterrupt:
             print("interrupted; the same command resumes it", file=sys.stderr)
             return 130
+        if self.skip_bad:
+            figures["skipped"] = skipped.as_dict()
         report(figures, self.save, self.json, _print)
+        for line in () if self.json else skipped.lines():
+            print(line)
         return 0
 
     def _measured(self, data: PictureData, settings: PictureSettings, show: Show) -> dict[str, Any]:
@@ -86,26 +95,43 @@ class Experiment:
         ]
         return {"note": NOT_COMPARABLE, "accuracy": _mean(folds), "folds": folds}
 
-    def _data(self, show: Show) -> PictureData:
+    def _data(self, show: Show, skipped: Skipped) -> PictureData:
         """The index and the features, built if missing."""
         from program_guided.tasks.visual.features import ObjectFeatures
         from program_guided.tasks.visual.index import Index
         from program_guided.tasks.visual.index.building import make_index
-        from program_guided.tasks.visual.photographs.extraction import extract
         from program_guided.tasks.visual.photographs.study import PictureData
-        from program_guided.tasks.visual.release.sources import QUESTIONS, find_sources
+        from program_guided.tasks.visual.release.sources import question_sets
 
-        available = [source.name for source in find_sources(self.root) if source.kind == QUESTIONS]
+        available = question_sets(self.root)
         train, test = (_first(self.root, names, available) for names in (TRAIN, TEST))
-        index = self.out / "index"
-        make_index(self.root, index, (train, test), begin=partial(announce, f"indexing {self.root} in {index}"))
+        with ObjectFeatures(self._extracted(show, skipped)) as features:
+            folder = self.out / "index"
+            begin = partial(announce, f"indexing {self.root} in {folder}")
+            make_index(self.root, folder, (train, test), self.skip_bad, begin=begin, pictures=features.image_ids)
+            index = Index.open(folder)
+            for line in index.skipped():
+                skipped.add(line)
+            return PictureData.read(index, train, test, features)
+
+    def _extracted(self, show: Show, skipped: Skipped) -> Path:
+        """The features of the pictures, extracted if missing."""
+        from program_guided.tasks.visual.photographs.extraction import extract
+
         features = self.features or self.out / "pictures.h5"
         if not features.exists() or self.features is None:
             images = self.root / "images"
             begin = partial(announce, f"extracting features of {images}")
-            extract(images, features, progress=lambda done, total: show("features", done, total), begin=begin)
-        with ObjectFeatures(features) as opened:
-            return PictureData.read(Index.open(index), train, test, opened)
+            found = extract(
+                images,
+                features,
+                skip_bad=self.skip_bad,
+                progress=lambda done, total: show("features", done, total),
+                begin=begin,
+            )
+            for line in found.skipped:
+                skipped.add(line)
+        return features
 
     def _figures(self, data: PictureData, settings: PictureSettings, name: str, show: Show) -> dict[str, Any]:
         """Figures of one split of the data; the answers of finished seeds are kept in a folder of that name."""

@@ -10,11 +10,13 @@ With more than one process, a script needs `if __name__ == "__main__":` around t
 
 from __future__ import annotations
 
+import hashlib
+import json
 import multiprocessing
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -31,7 +33,7 @@ from program_guided.tasks.visual.index.assembly import FORMAT, VERSION, PartFile
 from program_guided.tasks.visual.index.parts import COLUMNS, Part, load_part, read_part, write_part
 from program_guided.tasks.visual.index.reading import Index
 from program_guided.tasks.visual.plan import REMEDY, complete_world
-from program_guided.tasks.visual.release.sources import Source, find_sources
+from program_guided.tasks.visual.release.sources import QUESTIONS, Source, find_sources
 
 __all__ = ["UNFINISHED", "Progress", "make_index"]
 
@@ -50,6 +52,15 @@ class Progress:
     records: int
     skipped: int
     doing: str
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """Options of all parts."""
+
+    folder: Path
+    skip_bad: bool
+    pictures: frozenset[str] | None
 
 
 @dataclass(frozen=True)
@@ -89,9 +100,10 @@ def make_index(
     processes: int = 1,
     progress: Callable[[Progress], None] = lambda moment: None,
     begin: Callable[[float, float], None] = lambda megabytes, seconds: None,
+    pictures: Collection[str] | None = None,
 ) -> bool:
     """Build or resume the index; False if it is complete and its sources have not changed. `begin` is called with the
-    costs, if there is anything to do."""
+    costs, if there is anything to do. If `pictures` are given, questions about others are bad records."""
     world, missing = complete_world(root), list[str]()
     sources = find_sources(root, only, (lambda error: missing.append(str(error))) if skip_bad else None)
     plan = {
@@ -100,6 +112,7 @@ def make_index(
         "domain_version": DOMAIN.version,
         "skip_bad": skip_bad,
         "plan": dict(world.plan) if world else None,
+        "pictures": None if pictures is None else hashlib.sha256(json.dumps(sorted(pictures)).encode()).hexdigest(),
         "sources": [source.fingerprint(root) for source in sources],
     }
     if _is_made(folder, plan):
@@ -114,25 +127,26 @@ def make_index(
             about = world.about(source.path) if world else None
             if about is not None:
                 check_file(source.path, about, REMEDY, verify=True)
-        _build(root, folder, sources, plan, missing, processes, progress)
+        setting = _Setting(folder, skip_bad, None if pictures is None else frozenset(pictures))
+        _build(root, setting, sources, plan, missing, processes, progress)
     return True
 
 
 def _build(
     root: Path,
-    folder: Path,
+    setting: _Setting,
     sources: Sequence[Source],
     plan: Mapping[str, Any],
     missing: Sequence[str],
     processes: int,
     progress: Callable[[Progress], None],
 ) -> None:
-    skip_bad = plan["skip_bad"]
+    folder = setting.folder
     sweep(folder / UNFINISHED)
     unfinished(folder / UNFINISHED, plan)
     tasks, files = [_Task(source, number) for number, source in enumerate(sources)], list[PartFile]()
     moment = Progress(0, sum(source.size for source in sources), 0, len(missing), "")
-    for done in chain(_finished(tasks, folder), _executed(tasks, folder, skip_bad, processes)):
+    for done in chain(_finished(tasks, folder), _executed(tasks, setting, processes)):
         source = done.task.source
         files.append(PartFile(source.kind, source.name, done.task.path(folder)))
         moment = replace(
@@ -143,14 +157,14 @@ def _build(
             doing=source.path.name,
         )
         progress(moment)
-    if not moment.records:
+    if not moment.records or all(source.kind != QUESTIONS for source in sources):
         raise DataError(f"{root}: no record could be read; read without skipping bad ones to see the first error")
     progress(replace(moment, doing="assembling"))
     for source in sources:
         if not source.is_unchanged():
             raise DataError(f"{source.path}: has changed while it was indexed; run the same command again")
     files.sort(key=lambda file: file.path.name)
-    assemble(folder, files, {name: plan[name] for name in ("skip_bad", "plan", "sources")}, missing)
+    assemble(folder, files, {name: plan[name] for name in ("skip_bad", "plan", "pictures", "sources")}, missing)
     shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
 
 
@@ -180,27 +194,27 @@ def _is_of(part: Part, task: _Task) -> bool:
     return whole and (part.source, part.start) == (str(task.source.path), task.start)
 
 
-def _executed(tasks: list[_Task], folder: Path, skip_bad: bool, processes: int) -> Iterator[_Done]:
+def _executed(tasks: list[_Task], setting: _Setting, processes: int) -> Iterator[_Done]:
     """Build all parts, the largest sources first, to keep all processes busy until the end."""
     waiting = sorted(tasks, key=lambda task: task.start - task.source.size)
     processes = min(processes, len(waiting))
     if processes > 1:
-        yield from _in_processes(waiting, folder, skip_bad, processes)
+        yield from _in_processes(waiting, setting, processes)
     while waiting:
-        done = _make(waiting.pop(0), folder, skip_bad)
+        done = _make(waiting.pop(0), setting)
         waiting = done.next() + waiting
         yield done
 
 
-def _make(task: _Task, folder: Path, skip_bad: bool) -> _Done:
-    part = read_part(task.source, task.start, skip_bad)
-    write_part(task.path(folder), part)
+def _make(task: _Task, setting: _Setting) -> _Done:
+    part = read_part(task.source, task.start, setting.skip_bad, setting.pictures)
+    write_part(task.path(setting.folder), part)
     return _Done(task, part.end, part.last, part.records, len(part.skipped))
 
 
-def _in_processes(waiting: list[_Task], folder: Path, skip_bad: bool, count: int) -> Iterator[_Done]:
+def _in_processes(waiting: list[_Task], setting: _Setting, count: int) -> Iterator[_Done]:
     """Build the parts of one source in sequence, those of different sources in parallel."""
-    workers = _start(folder, skip_bad, count)
+    workers = _start(setting, count)
     idle, busy = list(workers), dict[Connection, _Task]()
     try:
         while waiting or busy:
@@ -222,7 +236,7 @@ def _in_processes(waiting: list[_Task], folder: Path, skip_bad: bool, count: int
             process.join()
 
 
-def _start(folder: Path, skip_bad: bool, count: int) -> dict[Connection, SpawnProcess]:
+def _start(setting: _Setting, count: int) -> dict[Connection, SpawnProcess]:
     """Start worker processes; they ignore Ctrl-C and end when the main process closes their pipes."""
     context = multiprocessing.get_context("spawn")
     workers: dict[Connection, SpawnProcess] = {}
@@ -231,7 +245,7 @@ def _start(folder: Path, skip_bad: bool, count: int) -> dict[Connection, SpawnPr
     try:
         for _ in range(count):
             here, there = context.Pipe()
-            process = context.Process(target=_serve, args=(there, folder, skip_bad), daemon=True)
+            process = context.Process(target=_serve, args=(there, setting), daemon=True)
             process.start()
             there.close()
             workers[here] = process
@@ -241,16 +255,18 @@ def _start(folder: Path, skip_bad: bool, count: int) -> dict[Connection, SpawnPr
     return workers
 
 
-def _serve(connection: Connection, folder: Path, skip_bad: bool) -> None:
+def _serve(connection: Connection, setting: _Setting) -> None:
     """Execute tasks until the main process closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         while True:
             task = connection.recv()
             try:
-                connection.send(_make(task, folder, skip_bad))
+                connection.send(_make(task, setting))
             except DataError as error:
                 connection.send(error)
+            except MemoryError:
+                connection.send(DataError(f"{task.source.path}: there is not enough memory to read it"))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return
 

@@ -10,7 +10,7 @@ them. Object ids of programs are dropped by the reader.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,8 @@ from program_guided.files import read_arrays, write_arrays
 from program_guided.language.syntax import Call, flatten
 from program_guided.tasks.visual.domain import DOMAIN, found_ids, negated
 from program_guided.tasks.visual.graph import scene_of
-from program_guided.tasks.visual.release.reading import Question, choices_of, question_of
+from program_guided.tasks.visual.release.reading import Question, choices_of, has_answers, in_record, question_of
+from program_guided.tasks.visual.release.skipping import refuse
 from program_guided.tasks.visual.release.sources import CHOICES, QUESTIONS, SCENES, Source
 from program_guided.tasks.visual.release.streaming import open_records
 
@@ -123,25 +124,29 @@ class Part:
     tables: dict[str, list[str]]
 
 
-def read_part(source: Source, start: int, skip_bad: bool = False) -> Part:
-    """Read some megabytes of a source; raises `DataError` at a bad record, or skips it."""
-    columns = _Columns(source.kind)
-    add = _ADD[source.kind]
+def read_part(source: Source, start: int, skip_bad: bool = False, pictures: Collection[str] | None = None) -> Part:
+    """Read some megabytes of a source; raises `DataError` at a bad record, or skips it. Questions about other than
+    these `pictures` are bad records."""
+    columns = _Columns(source.kind, source.kind == QUESTIONS and has_answers(source.path), pictures)
     records, last, end, skipped = 0, True, source.size, list[str]()
     try:
         with open_records(source.path, start) as reader:
             for key, record in reader.records():
                 try:
-                    add(columns, key, record)
+                    _ADD[source.kind](columns, key, record)
                     records += 1
                 except DataError as error:
-                    what = "image" if source.kind == SCENES else "question"
-                    _skip(f"{source.path}: {what} {quote(key)}: {error}", skipped, skip_bad)
+                    named = in_record(source.path, "image" if source.kind == SCENES else "question", key, error)
+                    if not skip_bad:
+                        refuse(named)
+                    skipped.append(str(named))
                 if reader.read_so_far >= PART_BYTES:
                     last, end = False, reader.position()
                     break
     except DataError as error:
-        _skip(str(error), skipped, skip_bad)
+        if not skip_bad:
+            raise
+        skipped.append(str(error))
     return Part(str(source.path), start, end, last, records, tuple(skipped), columns.arrays(), columns.lists())
 
 
@@ -162,17 +167,11 @@ def load_part(path: Path, only: str | None = None) -> Part | None:
         return None
 
 
-def _skip(message: str, skipped: list[str], skip_bad: bool) -> None:
-    if not skip_bad:
-        raise DataError(f"{message}; correct it, or skip bad records") from None
-    skipped.append(message)
-
-
 class _Columns:
     """Columns and tables of texts under construction."""
 
-    def __init__(self, kind: str) -> None:
-        self.kinds = COLUMNS[kind]
+    def __init__(self, kind: str, answered: bool, pictures: Collection[str] | None) -> None:
+        self.kinds, self.answered, self.pictures = COLUMNS[kind], answered, pictures
         self.values: dict[str, list[Any]] = {name: [] for name in self.kinds}
         self.tables: dict[str, dict[str, int]] = {}
         self.routines: dict[tuple[str, tuple[Any, ...]], tuple[int, int, list[int]]] = {}
@@ -222,7 +221,9 @@ def _bytes(text: str, what: str) -> bytes:
 
 
 def _add_question(columns: _Columns, key: str, record: Any) -> None:
-    question = question_of(key, record)
+    question = question_of(key, record, columns.answered)
+    if columns.pictures is not None and question.image_id not in columns.pictures:
+        raise DataError(f"there is no picture {quote(question.image_id)}, or it has no features")
     routines = _routines(question)
     text = _bytes(question.text, "'question'")
     keys = [_bytes(key, "its id")]

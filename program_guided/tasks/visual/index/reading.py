@@ -27,7 +27,7 @@ from program_guided.language.syntax import Call, Program
 from program_guided.tasks.visual.checksums import check_file, read_checked, read_record
 from program_guided.tasks.visual.domain import DOMAIN, OPEN_ROWS, OPERATION_WORDS, ROWS, routine
 from program_guided.tasks.visual.graph import Box, Scene, SceneObject
-from program_guided.tasks.visual.index.assembly import FORMAT, HEADER, NO_WORD, UNKNOWN_WORD, VERSION
+from program_guided.tasks.visual.index.assembly import FORMAT, HEADER, NO_WORD, SKIPPED, UNKNOWN_WORD, VERSION
 from program_guided.tasks.visual.index.parts import COLUMNS, NO_OBJECT, NOTHING
 from program_guided.tasks.visual.plan import complete_world
 from program_guided.tasks.visual.release.reading import Choices, Question
@@ -102,6 +102,14 @@ class Index:
     def sets(self) -> dict[str, int]:
         """Set of questions -> number of questions."""
         return dict(self.header["sets"][QUESTIONS])
+
+    def skipped(self) -> list[str]:
+        """Errors of the records that were skipped when the index was built."""
+        path = self.folder / SKIPPED
+        try:
+            return path.read_text("utf-8").splitlines() if self.header["skipped"] else []
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"{path}: cannot be read ({error}); {REMEDY}") from None
 
     def questions(self, name: str) -> QuestionSet:
         """A set of questions, such as `train_balanced`."""

@@ -1,7 +1,8 @@
-"""Readers of the files of the GQA release: questions, scene graphs and choices.
+"""Readers of the files of the GQA release: questions, scene graphs, choices; predictions are written too.
 
 Departures from the paper: none. Records are streamed; a bad one raises a `DataError` that names path and key, or is
-skipped and its error passed to `on_bad`. Features are read by `visual/features.py`.
+skipped and its error passed to `on_bad`; so is the rest of a file that is cut off. Features are read by
+`visual/features.py`.
 
     for question in read_questions(Path("val_balanced_questions.json")):
         question.text, question.program, question.answer
@@ -9,35 +10,45 @@ skipped and its error passed to `on_bad`. Features are read by `visual/features.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from program_guided.errors import DataError, quote
-from program_guided.files import read_json
+from program_guided.files import read_json, write_atomically
 from program_guided.language.syntax import Program
 from program_guided.tasks.visual.domain import program_of
 from program_guided.tasks.visual.graph import Scene, scene_of
-from program_guided.tasks.visual.release.streaming import open_records
+from program_guided.tasks.visual.release.skipping import refuse
+from program_guided.tasks.visual.release.streaming import RecordReader, open_records, stream_records
 
 __all__ = [
     "CHUNKS",
     "Choices",
+    "OnBad",
     "Question",
     "choices_of",
     "chunk_paths",
+    "has_answers",
+    "in_record",
     "question_of",
     "read_choices",
     "read_predictions",
     "read_questions",
     "read_scenes",
+    "write_predictions",
 ]
 
 CHUNKS = 10
 """Number of files in the folder `train_all_questions`."""
+FIRST_QUESTIONS = 100
+"""Number of questions that are read to find out whether those of a file have answers."""
 
 T = TypeVar("T")
 OnBad = Callable[[DataError], None]
@@ -92,9 +103,18 @@ def read_questions(
 ) -> Iterator[Question]:
     """The questions of a file, or of a folder of chunks, programs checked; `progress` is called with the bytes read."""
     before = 0
-    for file in chunk_paths(path) if path.is_dir() else [path]:
-        yield from _read(file, "question", question_of, on_bad, partial(_add_before, progress, before))
-        before += file.stat().st_size
+    for file in chunk_paths(path, on_bad) if path.is_dir() else [path]:
+        read = partial(question_of, answered=has_answers(file))
+        yield from _read(file, "question", read, on_bad, partial(_add_before, progress, before))
+        before += file.stat().st_size if file.is_file() else 0
+
+
+def has_answers(path: Path) -> bool:
+    """True if one of the first questions of a file has an answer: all others must have one then."""
+    with suppress(DataError):
+        first = islice(stream_records(path), FIRST_QUESTIONS)
+        return any(isinstance(record, dict) and record.get("answer") is not None for _, record in first)
+    return False
 
 
 def read_scenes(path: Path, on_bad: OnBad | None = None) -> Iterator[Scene]:
@@ -123,6 +143,12 @@ def read_predictions(path: Path) -> dict[str, str]:
     return predictions
 
 
+def write_predictions(path: Path, predictions: Mapping[str, str]) -> None:
+    """Write predicted answers by question, in the format of the evaluation server."""
+    listed = [{"questionId": key, "prediction": answer} for key, answer in predictions.items()]
+    write_atomically(path, json.dumps(listed).encode("ascii"))
+
+
 def chunk_paths(folder: Path, on_bad: OnBad | None = None) -> list[Path]:
     """Paths of the ten chunks of `train_all_questions`; a missing one is an error."""
     found: dict[int, Path] = {}
@@ -132,10 +158,7 @@ def chunk_paths(folder: Path, on_bad: OnBad | None = None) -> list[Path]:
             found[int(match[1])] = path
     for number in range(CHUNKS):
         if number not in found:
-            error = DataError(f"{folder}: chunk {number} of {CHUNKS} (..._{number}.json) is missing")
-            if on_bad is None:
-                raise error
-            on_bad(error)
+            (on_bad or refuse)(DataError(f"{folder}: chunk {number} of {CHUNKS} (..._{number}.json) is missing"))
     return [found[number] for number in sorted(found)]
 
 
@@ -150,18 +173,36 @@ def _read(
     on_bad: OnBad | None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Iterator[T]:
-    with open_records(path) as reader:
-        for key, record in reader.records():
-            try:
-                result = read(key, record)
-            except DataError as error:
-                named = DataError(f"{path}: {what} {quote(key)}: {error}")
-                if on_bad is None:
-                    raise named from None
-                on_bad(named)
-                continue
-            progress(reader.read_so_far)
-            yield result
+    try:
+        with open_records(path) as reader:
+            yield from _records(path, reader, what, read, on_bad or refuse, progress)
+    except DataError as error:
+        if on_bad is None:
+            raise
+        on_bad(error)
+
+
+def _records(
+    path: Path,
+    reader: RecordReader,
+    what: str,
+    read: Callable[[str, Any], T],
+    on_bad: OnBad,
+    progress: Callable[[int], None],
+) -> Iterator[T]:
+    for key, record in reader.records():
+        try:
+            result = read(key, record)
+        except DataError as error:
+            on_bad(in_record(path, what, key, error))
+            continue
+        progress(reader.read_so_far)
+        yield result
+
+
+def in_record(path: Path, what: str, key: str, error: DataError) -> DataError:
+    """The error with its place."""
+    return DataError(f"{path}: {what} {quote(key)}: {error}")
 
 
 def choices_of(key: str, record: Any) -> tuple[str, Choices]:
@@ -170,8 +211,9 @@ def choices_of(key: str, record: Any) -> tuple[str, Choices]:
     return key, Choices(frozenset(sets[0]), frozenset(sets[1]))
 
 
-def question_of(key: str, record: Any) -> Question:
-    """Read one record of a questions file and check its program."""
+def question_of(key: str, record: Any, answered: bool = True) -> Question:
+    """Read one record of a questions file and check its program. The questions of some sets are not `answered`: the
+    release's test and challenge sets, which have no programs either, and sets of one's own."""
     groups, types = _get(record, "groups", dict, {}), _get(record, "types", dict, {})
     semantic = _get(record, "semantic", list, None)
     question = Question(
@@ -193,8 +235,10 @@ def question_of(key: str, record: Any) -> Question:
     )
     if semantic is not None:
         _ = question.program
-    if (semantic is None) != (question.answer is None):  # the release's test and challenge sets have neither
-        raise DataError(f"'{'semantic' if semantic is None else 'answer'}' is missing")
+    if answered and question.answer is None:
+        raise DataError("'answer' is missing")
+    if semantic is None and question.answer is not None:
+        raise DataError("'semantic' is missing")
     return question
 
 

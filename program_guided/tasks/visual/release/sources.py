@@ -11,15 +11,16 @@ Departures from the paper: it does not describe files.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR
 
 from program_guided.errors import DataError
 from program_guided.language.domain import unknown
-from program_guided.tasks.visual.release.reading import chunk_paths
+from program_guided.tasks.visual.release.reading import OnBad, chunk_paths
 
-__all__ = ["CHOICES", "QUESTIONS", "SCENES", "Source", "find_sources", "is_train", "split_of"]
+__all__ = ["CHOICES", "QUESTIONS", "SCENES", "Source", "find_sources", "is_train", "question_sets", "split_of"]
 
 QUESTIONS, SCENES, CHOICES = "questions", "scenes", "choices"
 NAMES = {
@@ -53,30 +54,28 @@ class Source:
         return self == _source(self.kind, self.name, self.path)
 
 
-def find_sources(
-    root: Path, only: Sequence[str] = (), on_bad: Callable[[DataError], None] | None = None
-) -> list[Source]:
+def find_sources(root: Path, only: Sequence[str] = (), on_bad: OnBad | None = None) -> list[Source]:
     """Files of questions, scene graphs and choices, in the order of the index.
 
-    `only` restricts the sets of questions, and the graphs and choices to their splits.
+    `only` restricts the sets of questions, and the graphs and choices to their splits. A file that cannot be read, or a
+    folder in its place, is an error, or skipped and its error passed to `on_bad`.
     """
-    if not root.is_dir():
-        raise DataError(f"{root}: there is no such folder; {EXPECTED}")
-    found: dict[tuple[str, str], Path] = {}
-    for path in _candidates(root, DEPTH):
-        for kind, pattern in NAMES.items():
-            match = pattern.fullmatch(path.name if path.is_file() else f"{path.name}.json")
-            if match:
-                key = kind, match[1] or UNNAMED
-                if found.setdefault(key, path) != path:
-                    raise DataError(f"{path}: is a duplicate of {found[key]}; remove one")
-    _check(root, found, only)
+    found = _found(root)
+    sets = _sets(found)
+    for name in only:
+        if name not in sets:
+            raise DataError(f"{root}: {unknown('set of questions', name, sets)} (there are {', '.join(sets)})")
     return [
-        _source(kind, name, file)
+        source
         for (kind, name), path in sorted(found.items(), key=lambda item: (list(NAMES).index(item[0][0]), item[0][1]))
         if not only or name in (only if kind == QUESTIONS else (UNNAMED, *map(split_of, only)))
-        for file in (chunk_paths(path, on_bad) if path.is_dir() else [path])
+        for source in _sources(kind, name, path, on_bad)
     ]
+
+
+def question_sets(root: Path) -> list[str]:
+    """Names of the sets of questions in a folder."""
+    return _sets(_found(root))
 
 
 def is_train(name: str) -> bool:
@@ -89,23 +88,47 @@ def split_of(name: str) -> str:
     return name.split("_")[0]
 
 
+def _found(root: Path) -> dict[tuple[str, str], Path]:
+    """(kind, name) -> file, or folder of chunks."""
+    if not root.is_dir():
+        raise DataError(f"{root}: there is no such folder; {EXPECTED}")
+    found: dict[tuple[str, str], Path] = {}
+    for path in _candidates(root, DEPTH):
+        for kind, pattern in NAMES.items():
+            match = pattern.fullmatch(path.name if path.suffix == ".json" else f"{path.name}.json")
+            if match:
+                key = kind, match[1] or UNNAMED
+                if found.setdefault(key, path) != path:
+                    raise DataError(f"{path}: is a duplicate of {found[key]}; remove one")
+    if not _sets(found):
+        raise DataError(f"{root}: there are no questions; {EXPECTED}")
+    return found
+
+
+def _sets(found: dict[tuple[str, str], Path]) -> list[str]:
+    return [name for kind, name in found if kind == QUESTIONS]
+
+
 def _candidates(folder: Path, depth: int) -> Iterator[Path]:
-    """JSON files, and folders of chunks."""
+    """JSON files, or what stands in their place, and folders of chunks."""
     for path in sorted(folder.iterdir()):
         is_chunked = path.is_dir() and NAMES[QUESTIONS].fullmatch(f"{path.name}.json")
-        if is_chunked or (path.suffix == ".json" and path.is_file()):
+        if is_chunked or path.suffix == ".json":
             yield path
         elif path.is_dir() and depth:
             yield from _candidates(path, depth - 1)
 
 
-def _check(root: Path, found: dict[tuple[str, str], Path], only: Sequence[str]) -> None:
-    sets = [name for kind, name in found if kind == QUESTIONS]
-    if not sets:
-        raise DataError(f"{root}: there are no questions; {EXPECTED}")
-    for name in only:
-        if name not in sets:
-            raise DataError(f"{root}: {unknown('set of questions', name, sets)} (there are {', '.join(sets)})")
+def _sources(kind: str, name: str, path: Path, on_bad: OnBad | None) -> Iterator[Source]:
+    """The file, or all chunks of a folder."""
+    is_chunked = path.suffix != ".json"
+    for file in chunk_paths(path, on_bad) if is_chunked else [path]:
+        try:
+            yield _source(kind, name, file)
+        except DataError as error:
+            if on_bad is None:
+                raise
+            on_bad(error)
 
 
 def _source(kind: str, name: str, path: Path) -> Source:
@@ -113,4 +136,6 @@ def _source(kind: str, name: str, path: Path) -> Source:
         about = path.stat()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    if S_ISDIR(about.st_mode):
+        raise DataError(f"{path}: is a folder; a file of records is expected")
     return Source(kind, name, path, about.st_size, about.st_mtime_ns)
