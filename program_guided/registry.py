@@ -117,7 +117,7 @@ def load_task(given: str) -> Any:
 
 
 def named(path: str) -> Any:
-    """What a path `module:name` names."""
+    """The object that a path `module:name` names."""
     module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)
 

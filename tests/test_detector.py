@@ -28,7 +28,7 @@ from program_guided.tasks.visual.detector.network import (
 )
 from program_guided.tasks.visual.detector.pictures import Pictures, pixels
 from program_guided.tasks.visual.detector.settings import DetectorConfig, DetectorSettings
-from program_guided.tasks.visual.detector.sight import PixelSight, look, vectors_of
+from program_guided.tasks.visual.detector.sight import PixelSight, detected_in, vectors_of
 from program_guided.tasks.visual.detector.training import DetectorJob, load_detector
 from program_guided.tasks.visual.drawing.scene import CLEAN, Camera
 from program_guided.tasks.visual.embedded.scenes import HEIGHT, WIDTH, sample_scene
@@ -169,7 +169,7 @@ def test_a_saved_detector_sees_the_same_in_half_precision(tmp_path, drawn):
     train(job(tmp_path, drawn))
     assert kind_of(tmp_path) == "detector"
     scene = sample_scene(3)
-    found = look(load_detector(tmp_path), pixels(scene, CLEAN), torch.from_numpy(labels_of(scene).boxes))
+    found = detected_in(load_detector(tmp_path), pixels(scene, CLEAN), torch.from_numpy(labels_of(scene).boxes))
     assert found.features.shape == (len(scene.objects), SIZE)
     assert np.isfinite(found.features).all()
     seen = PixelSight(str(tmp_path), "true", CLEAN).see(scene)

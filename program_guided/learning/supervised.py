@@ -58,6 +58,8 @@ def result_loss(
 class Supervised(Learner[SupervisedSettings]):
     """An iteration is one update on programs about some specifications, `per_specification` about each."""
 
+    model: Model
+
     def __init__(
         self,
         model: Model,

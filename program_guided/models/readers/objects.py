@@ -58,7 +58,7 @@ COUNTED = 10
 SHARP = 25.0
 """Scale of offsets whose sign matters more than their size."""
 LINES = (0.18, 0.3, 0.5, 0.7, 0.82)
-"""Shares of the sides of a specification at which a box's centre may come to another position: GQA's, and the middle."""
+"""Shares of the sides of a specification at which a box's centre comes to another position: GQA's, and the middle."""
 BOX = 4
 """Coordinates of a box: left, top, right, bottom."""
 GATE_STD = 0.01

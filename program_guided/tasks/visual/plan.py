@@ -20,12 +20,23 @@ from program_guided.errors import DataError
 from program_guided.files import held, sweep
 from program_guided.tasks.visual.checksums import check_file, described, read_record, write_record
 
-__all__ = ["OBJECTS_FOLDER", "REMEDY", "WORLD_FILE", "World", "built", "complete_world", "read_world"]
+__all__ = [
+    "FEATURE_FOLDERS",
+    "OBJECTS_FOLDER",
+    "REMEDY",
+    "WORLD_FILE",
+    "World",
+    "built",
+    "complete_world",
+    "read_world",
+]
 
 WORLD_FILE = "world.json"
 FORMAT = "program_guided visual world"
 OBJECTS_FOLDER = "objects"
 """Folder of the features of a world's pictures."""
+FEATURE_FOLDERS = (OBJECTS_FOLDER, "clean", "true")
+"""Folders of the features of a built world: detected, simulated, and detected in the true boxes."""
 REMEDY = "build it again with proto dataset build visual"
 
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,10 +30,11 @@ from program_guided.models.model import Model
 from program_guided.output import counted
 from program_guided.tasks.executor import check_words
 from program_guided.tasks.visual.batches import arrays_of
+from program_guided.tasks.visual.detector.pictures import read_picture
+from program_guided.tasks.visual.detector.sight import PixelSight
 from program_guided.tasks.visual.domain import OBJECTS
 from program_guided.tasks.visual.drawing.panels import Corners, Finding, Photograph, draw_card, draw_reasoning
 from program_guided.tasks.visual.drawing.scene import png_bytes
-from program_guided.tasks.visual.embedded.detections import Detector, detect
 from program_guided.tasks.visual.embedded.scenes import sample_scene
 from program_guided.tasks.visual.features import Detected
 from program_guided.tasks.visual.graph import Scene
@@ -86,14 +89,28 @@ class Reasoner:
         self.task, self.model, self.checkpoint = task, model.eval(), checkpoint
 
     def run(self, program: str | Program, seed: int = 0) -> Reasoning:
-        """Execute a program on the detected objects of a scene of the embedded world."""
+        """Execute a program on the picture of a scene of the embedded world, on what the detector sees in it."""
         if not isinstance(seed, int) or seed < 0:
             raise DataError(f"seed {seed!r}: expected an integer, 0 or above")
         parsed = self._parsed(program)
         self.check(parsed)
         scene = sample_scene(seed)
-        detector = Detector(dimension=int(self.checkpoint.reader["features"]))
-        return self.reason(parsed, scene, detect(scene, detector, seed))
+        return self.reason(parsed, scene, self._checked(self._sight.see(scene)))
+
+    def look(self, program: str | Program, path: Path) -> Reasoning:
+        """Execute a program on a drawn picture in a file, on what the detector sees in it."""
+        parsed = self._parsed(program)
+        self.check(parsed)
+        picture = read_picture(path)
+        return self.reason(parsed, None, self._checked(self._sight.look(picture)), picture)
+
+    @cached_property
+    def _sight(self) -> PixelSight:
+        return PixelSight()
+
+    def _checked(self, detected: Detected) -> Detected:
+        self.check_features(detected, "the detector")
+        return detected
 
     def check(self, program: Program, source: str = "program") -> None:
         """Raise `DataError` if a program has a word that is not in the vocabulary."""

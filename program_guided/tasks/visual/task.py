@@ -186,7 +186,7 @@ class Visual(TaskBase):
         """Word -> the feature of the same name, where features have names: in vectors of the embedded world."""
         from program_guided.tasks.visual.embedded.vectors import FEATURE_NAMES
 
-        if self.opened.features.world is None:
+        if self.opened.features.plan is None:
             return {}
         numbers = {word: at for at, word in enumerate(self.vocabulary.words)}
         return {numbers[name]: at for at, name in enumerate(FEATURE_NAMES) if name and name in numbers}

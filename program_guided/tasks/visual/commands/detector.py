@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import tyro
 
@@ -131,7 +132,7 @@ class EvaluateDetector:
         return 0
 
 
-def _print(figures: dict) -> None:  # type: ignore[type-arg]
+def _print(figures: Mapping[str, Any]) -> None:
     rows = [[name, f"{100 * share:.1f}"] for name, share in figures["measures"].items()]
     print_table("", ("measure", "%"), rows)
     print(f"{figures['milliseconds']:.1f} ms a picture on one core, of {figures['pictures']} pictures")

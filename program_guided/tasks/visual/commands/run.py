@@ -32,7 +32,8 @@ class Run:
     seed: int = 0
     """Seed of the scene; left out, the one that the program names (# seed: 9), or 0."""
     image: OptionalText = None
-    """Id of a picture of the data or features, instead of a scene of the embedded world."""
+    """Instead of a scene of the embedded world: a drawn picture (a file), or the id of a picture of the data or
+    features."""
     images: OptionalPath = None
     """Folder of pictures to draw on; by default the scene is drawn from its graph, or the detected boxes if there is
     none."""
@@ -48,7 +49,7 @@ class Run:
         self._check(task)
         reasoner: Reasoner = load_executor(agent, task)
         reasoner.check(program, str(path))
-        reasoning = reasoner.run(program, self.seed) if self.image is None else self._about(task, reasoner, program)
+        reasoning = self._reasoning(task, reasoner, program)
         if self.png is not None:
             with renamed(self.png) as temporary:
                 reasoning.picture(path.name).save(temporary, "PNG")
@@ -62,10 +63,20 @@ class Run:
         given = task.data is not None or task.features is not None
         if self.image is None and (given or self.images is not None):
             raise DataError("data, features and images are of one's own pictures: name one of these as the image")
-        if self.image is not None and not given:
-            raise DataError(f"image {quote(self.image)}: give the data or the features that it is a picture of")
+        if self.image is not None and not given and not Path(self.image).is_file():
+            raise DataError(
+                f"image {quote(self.image)}: there is no such file; if it is a picture of your data, give the data or "
+                "the features"
+            )
         if self.png is not None:
             check_png(self.png)
+
+    def _reasoning(self, task: Visual, reasoner: Reasoner, program: Program) -> Reasoning:
+        if self.image is None:
+            return reasoner.run(program, self.seed)
+        if task.data is None and task.features is None:
+            return reasoner.look(program, Path(self.image))
+        return self._about(task, reasoner, program)
 
     def _about(self, task: Visual, reasoner: Reasoner, program: Program) -> Reasoning:
         """Execute the program on a picture of the data."""

@@ -6,9 +6,11 @@ measures["AP50"], measures["AP50 by name"], measures["attributes"]
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from program_guided.tasks.visual.detector.labels import NONE, Labels
@@ -19,12 +21,11 @@ from program_guided.tasks.visual.embedded.vocabulary import NAMES
 __all__ = ["average_precision", "measure"]
 
 IOU = 0.5
+PRECISION, RECALL = "roles, precision", "roles, recall"
 
 
 def measure(found: Sequence[Detections], labels: Sequence[Labels]) -> dict[str, float]:
-    """Measures of the detections of pictures, from 0 to 1."""
-    import torch
-
+    """Measures of the detections of pictures, from 0 to 1. Attributes and roles are those of detected objects."""
     boxes = [
         (each.boxes.numpy(), each.scores.numpy(), np.zeros(len(each.boxes), np.int64), true.boxes, 0 * true.names)
         for each, true in zip(found, labels, strict=True)
@@ -34,50 +35,47 @@ def measure(found: Sequence[Detections], labels: Sequence[Labels]) -> dict[str, 
         for each, true in zip(found, labels, strict=True)
     ]
     by_name = [average_precision(named, name) for name in range(len(NAMES))]
-    right, known, by_category = 0, 0, {}
-    hits = {"name": [0, 0], "location": [0, 0], "weather": [0, 0], "role": [0, 0, 0]}
+    right, counted = Counter[str](), Counter[str]()
     for each, true in zip(found, labels, strict=True):
-        for key, part, value in zip(
-            SCENE_VALUES, each.scene.split([len(values) for values in SCENE_VALUES.values()]), true.scene, strict=True
-        ):
-            hits[key][0] += int(part.argmax()) == int(value)
-            hits[key][1] += 1
-        if not len(each.boxes):
-            continue
-        best, which = overlap(each.boxes, torch.from_numpy(true.boxes)).max(dim=0)
-        for number in range(len(true.names)):
-            if best[number] < IOU:
-                continue
-            at = int(which[number])
-            hits["name"][0] += int(each.heads.names[at].argmax()) == int(true.names[number])
-            hits["name"][1] += 1
-            said = (each.heads.roles[at] > 0).numpy()
-            hits["role"][0] += int((said & (true.roles[number] > 0)).sum())
-            hits["role"][1] += int(said.sum())
-            hits["role"][2] += int(true.roles[number].sum())
-            parts = {category: each.heads.values[at, part] for category, part in VALUE_PARTS.items()}
-            for (category, part), value in zip(parts.items(), true.attributes[number], strict=True):
-                if value != NONE:
-                    ok = int(part.argmax()) == int(value)
-                    right, known = right + ok, known + 1
-                    by_category.setdefault(category, [0, 0])
-                    by_category[category][0] += ok
-                    by_category[category][1] += 1
+        for what, verdicts in _verdicts(each, true):
+            right[what] += int(verdicts.sum())
+            counted[what] += len(verdicts)
+    values = [category for category in VALUE_PARTS if counted[category]]
+    total = sum(counted[category] for category in values)
     return {
         "AP50": average_precision(boxes, 0),
         "AP50 by name": float(np.nanmean(by_name)),
-        "names": hits["name"][0] / max(1, hits["name"][1]),
-        "attributes": right / max(1, known),
-        "location": hits["location"][0] / max(1, hits["location"][1]),
-        "weather": hits["weather"][0] / max(1, hits["weather"][1]),
-        "roles, precision": hits["role"][0] / max(1, hits["role"][1]),
-        "roles, recall": hits["role"][0] / max(1, hits["role"][2]),
-        **{category: one / all_ for category, (one, all_) in by_category.items()},
+        "names": _share(right, counted, "names"),
+        "attributes": sum(right[category] for category in values) / max(1, total),
+        **{what: _share(right, counted, what) for what in (*SCENE_VALUES, PRECISION, RECALL, *values)},
     }
 
 
+def _share(right: Mapping[str, int], counted: Mapping[str, int], what: str) -> float:
+    return right[what] / max(1, counted[what])
+
+
+def _verdicts(found: Detections, true: Labels) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Verdicts by what they are about."""
+    parts = found.scene.split(list(map(len, SCENE_VALUES.values())))  # type: ignore[no-untyped-call]
+    for what, part, value in zip(SCENE_VALUES, parts, true.scene, strict=True):
+        yield what, np.array([int(part.argmax()) == value])
+    if not len(found.boxes):
+        return
+    best, which = overlap(torch.from_numpy(true.boxes), found.boxes).max(dim=1)
+    objects = (best >= IOU).nonzero()[:, 0].numpy()
+    at, heads = which[objects], found.heads
+    yield "names", heads.names[at].argmax(dim=1).numpy() == true.names[objects]
+    seen, there = (heads.roles[at] > 0).numpy(), true.roles[objects] > 0
+    yield PRECISION, there[seen]
+    yield RECALL, seen[there]
+    for column, (category, part) in enumerate(VALUE_PARTS.items()):
+        values = true.attributes[objects, column]
+        yield category, (heads.values[at, part].argmax(dim=1).numpy() == values)[values != NONE]
+
+
 Found = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]
-"""Of a picture: boxes, scores and names found; true boxes and names."""
+"""Boxes, scores and names found in a picture; true boxes and names."""
 
 
 def _best_names(each: Detections) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

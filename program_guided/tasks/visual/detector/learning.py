@@ -122,7 +122,7 @@ def _description_loss(heads: Heads, labels: Sequence[Labels], numbers: Sequence[
 
 def _scene_loss(logits: Tensor, labels: Sequence[Labels]) -> Tensor:
     true = torch.stack([torch.from_numpy(each.scene) for each in labels])
-    parts = logits.split([len(values) for values in SCENE_VALUES.values()], dim=1)
+    parts = logits.split([len(values) for values in SCENE_VALUES.values()], dim=1)  # type: ignore[no-untyped-call]
     return sum(
         (functional.cross_entropy(part, true[:, at], ignore_index=NONE) for at, part in enumerate(parts)),
         start=logits.new_zeros(()),

@@ -43,7 +43,7 @@ HEADS = [len(NAMES), len(VALUES), len(ROLES), 1]
 
 @dataclass(frozen=True)
 class Map:
-    """What stage one sees."""
+    """Output of stage one."""
 
     scores: Tensor
     """(n, slots, rows, columns) logits: an object's centre is here"""
@@ -57,7 +57,7 @@ class Map:
 
 @dataclass(frozen=True)
 class Heads:
-    """What stage two sees of objects."""
+    """Output of stage two, for objects."""
 
     vectors: Tensor
     """(objects, vector)"""

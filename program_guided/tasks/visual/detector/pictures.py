@@ -13,16 +13,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from program_guided.errors import DataError
 from program_guided.files import renamed
 from program_guided.tasks.visual.detector.labels import Labels, labels_of
+from program_guided.tasks.visual.drawing.panels import open_picture
 from program_guided.tasks.visual.drawing.scene import Camera, draw_picture
 from program_guided.tasks.visual.embedded.building import VERSION, hash_seed
 from program_guided.tasks.visual.embedded.scenes import HEIGHT, WIDTH, sample_scene
 from program_guided.tasks.visual.graph import Scene
 
-__all__ = ["SECONDS_PER_PICTURE", "Pictures", "pixels"]
+__all__ = ["SECONDS_PER_PICTURE", "Pictures", "bytes_of", "pixels", "read_picture"]
 
 PER_FILE = 250
 SECONDS_PER_PICTURE = 0.055
@@ -35,7 +37,17 @@ Bytes = NDArray[np.uint8]
 
 def pixels(scene: Scene, camera: Camera) -> Bytes:
     """(3, height, width) a scene as a camera sees it."""
-    return np.ascontiguousarray(np.asarray(draw_picture(scene, camera=camera)).transpose(2, 0, 1))
+    return bytes_of(draw_picture(scene, camera=camera))
+
+
+def bytes_of(picture: Image.Image) -> Bytes:
+    """(3, height, width) of a picture."""
+    return np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))
+
+
+def read_picture(path: Path) -> Image.Image:
+    """A picture file, at the size of the embedded world's pictures."""
+    return open_picture(path).resize((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
 
 
 class Pictures:

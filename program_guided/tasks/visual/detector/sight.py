@@ -2,7 +2,7 @@
 
 sight = PixelSight()                              the shipped detector, its own boxes
 detected = sight.see(scene)                       draws the scene, and looks at the picture
-detected = look(load_detector(), picture)         any picture, (3, height, width) bytes
+detected = sight.look(picture)                    looks at any drawn picture
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from PIL import Image
 
 from program_guided.tasks.visual.detector.network import Detections, DetectorNetwork
-from program_guided.tasks.visual.detector.pictures import Bytes, pixels
+from program_guided.tasks.visual.detector.pictures import Bytes, bytes_of, pixels
 from program_guided.tasks.visual.detector.training import load_detector
 from program_guided.tasks.visual.drawing.scene import Camera
 from program_guided.tasks.visual.embedded.vectors import PARTS, SCENE_VALUES, SIZE, VALUE_PARTS, applicable
 from program_guided.tasks.visual.features import MAX_DETECTED, Detected
 from program_guided.tasks.visual.graph import Scene
 
-__all__ = ["PixelSight", "look", "vectors_of"]
+__all__ = ["PixelSight", "detected_in", "vectors_of"]
 
 
-def look(network: DetectorNetwork, picture: Bytes, boxes: torch.Tensor | None = None) -> Detected:
+def detected_in(network: DetectorNetwork, picture: Bytes, boxes: torch.Tensor | None = None) -> Detected:
     """Objects of a picture (3, height, width), the most certain first; with `boxes`, the objects in these."""
     pictures = torch.from_numpy(np.ascontiguousarray(picture))[None]
     found = network.detect(pictures)[0] if boxes is None else network.describe_boxes(pictures, boxes)
@@ -42,7 +43,7 @@ def vectors_of(found: Detections) -> np.ndarray[Any, np.dtype[np.float32]]:
     values = [heads.values[:, part].softmax(dim=1).numpy() for part in VALUE_PARTS.values()]
     vectors[:, PARTS["values"]] = np.concatenate(values, axis=1) * (names @ applicable())
     vectors[:, PARTS["roles"]] = heads.roles.sigmoid().numpy()
-    parts = found.scene.split([len(each) for each in SCENE_VALUES.values()])
+    parts = found.scene.split([len(each) for each in SCENE_VALUES.values()])  # type: ignore[no-untyped-call]
     for name, part in zip(SCENE_VALUES, parts, strict=True):
         vectors[:, PARTS[name]] = part.softmax(dim=0).numpy()
     vectors[:, PARTS["ground"]] = heads.ground.numpy()[:, None]
@@ -65,7 +66,11 @@ class PixelSight:
     def see(self, scene: Scene, seed: int = 0) -> Detected:
         """Objects of a scene."""
         true = torch.tensor([thing.box.corners for thing in scene.objects.values()], dtype=torch.float32).view(-1, 4)
-        return look(self._network, pixels(scene, self.camera), true if self.boxes == "true" else None)
+        return detected_in(self._network, pixels(scene, self.camera), true if self.boxes == "true" else None)
+
+    def look(self, picture: Image.Image) -> Detected:
+        """Objects of a drawn picture."""
+        return detected_in(self._network, bytes_of(picture))
 
     def plan(self) -> dict[str, Any]:
         """All that the vectors depend on, besides the scene."""

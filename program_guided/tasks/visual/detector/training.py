@@ -34,6 +34,8 @@ KIND = "detector"
 class DetectorLearner(Learner[DetectorSettings]):
     """An iteration is one update on some pictures."""
 
+    model: DetectorNetwork
+
     def __init__(
         self,
         network: DetectorNetwork,
@@ -54,8 +56,7 @@ class DetectorLearner(Learner[DetectorSettings]):
         flips = self._numpy.random(self._count) < 0.5
         chosen = [self._example(int(number), bool(flip)) for number, flip in zip(drawn, flips, strict=True)]
         pictures = torch.from_numpy(np.stack([picture for picture, _ in chosen]))
-        network: Any = self.model
-        loss = self.optimizer_step(detector_loss(network, pictures, [labels for _, labels in chosen]))
+        loss = self.optimizer_step(detector_loss(self.model, pictures, [labels for _, labels in chosen]))
         self.done += 1
         return loss
 

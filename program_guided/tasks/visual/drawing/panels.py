@@ -20,7 +20,16 @@ from program_guided.tasks.visual.drawing.painting import INK
 from program_guided.tasks.visual.drawing.scene import Corners, draw_labels, draw_picture, outline_boxes
 from program_guided.tasks.visual.graph import Scene
 
-__all__ = ["Corners", "Finding", "Photograph", "contact_sheet", "draw_card", "draw_reasoning", "read_photograph"]
+__all__ = [
+    "Corners",
+    "Finding",
+    "Photograph",
+    "contact_sheet",
+    "draw_card",
+    "draw_reasoning",
+    "open_picture",
+    "read_photograph",
+]
 
 SCALE, CARD_SCALE = 0.5, 0.5
 """Scale of a scene in a panel, and on a card."""
@@ -102,6 +111,11 @@ def read_photograph(folder: Path, image_id: str) -> Image.Image:
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
         raise DataError(f"{folder}: there is no picture {quote(image_id)} ({', '.join(SUFFIXES)})")
+    return open_picture(path)
+
+
+def open_picture(path: Path) -> Image.Image:
+    """Read a picture file, upright."""
     try:
         with Image.open(path) as opened:
             return ImageOps.exif_transpose(opened).convert("RGB")

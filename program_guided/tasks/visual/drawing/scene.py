@@ -41,7 +41,7 @@ Corners = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Camera:
-    """What makes a picture uncertain."""
+    """Sources of uncertainty of a picture."""
 
     noise: float = 6.0
     """Standard deviation of a pixel's noise, of 255."""
@@ -51,6 +51,12 @@ class Camera:
     """Maximum change of brightness and contrast, as a share."""
     clutter: int = 6
     """Maximum number of things without a name."""
+
+    def times(self, factor: float) -> Camera:
+        """A camera that is less or more uncertain."""
+        return Camera(
+            factor * self.noise, factor * self.blur, min(1.0, factor * self.light), round(factor * self.clutter)
+        )
 
 
 CLEAN = Camera(0.0, 0.0, 0.0, 0)

@@ -4,6 +4,7 @@
     train_sceneGraphs.json           train_choices.json
     objects/gqa_objects_{0..}.h5     objects/gqa_objects_info.json        seen in drawn pictures by a detector
     clean/gqa_objects_{0..}.h5       clean/gqa_objects_info.json          simulated: the truth, with little noise
+    true/gqa_objects_{0..}.h5        true/gqa_objects_info.json           if wanted: by a detector, in the true boxes
     pictures/{image}.png             world.json: the plan, and checksums of all the others (`visual/plan.py`)
 
 and the same of `val` and `test` (whose "all" questions are one file). Departures from the paper: see `vocabulary.py`.
@@ -16,6 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
@@ -33,20 +35,22 @@ from program_guided.tasks.visual.features import MAX_DETECTED, Detected
 from program_guided.tasks.visual.graph import Scene, record_of
 from program_guided.tasks.visual.h5 import CHECKED, open_h5, write_h5
 from program_guided.tasks.visual.index.assembly import HEADER
-from program_guided.tasks.visual.plan import OBJECTS_FOLDER, built
+from program_guided.tasks.visual.plan import FEATURE_FOLDERS, OBJECTS_FOLDER, built
 from program_guided.tasks.visual.release.reading import CHUNKS, Question, question_of
 
 __all__ = [
     "CLEAN_FOLDER",
+    "DEFAULT_SIGHTS",
     "SPLITS",
+    "TRUE_FOLDER",
     "VERSION",
     "Sight",
     "cost_of",
-    "default_sights",
     "hash_seed",
     "plan_of",
     "questions_of",
     "scenes_of",
+    "sights_of",
     "write_features",
     "write_questions",
     "write_world",
@@ -65,8 +69,9 @@ FIRST_IMAGE = {"train": MAX_SCENES, "val": 2 * MAX_SCENES, "test": 3 * MAX_SCENE
 PICTURES_PER_FILE = 250
 COUNTS = "objectsNum"
 """Dataset of the numbers of objects, as the info file has them."""
-CLEAN_FOLDER = "clean"
-"""Folder of simulated features."""
+_, CLEAN_FOLDER, TRUE_FOLDER = FEATURE_FOLDERS
+DEFAULT_SIGHTS = (OBJECTS_FOLDER, CLEAN_FOLDER)
+"""Folders of a world's features."""
 MEGABYTES_PER_SCENE, SECONDS_PER_SCENE = 0.118, 0.22
 """Measured on one core."""
 
@@ -114,11 +119,19 @@ class Sight(Protocol):
         """All that its vectors depend on, besides the scene and the seed; JSON."""
 
 
-def default_sights() -> dict[str, Sight]:
-    """Folder of features -> what has seen them: the shipped detector in drawn pictures, and a simulated one."""
+def sights_of(folders: Sequence[str] = DEFAULT_SIGHTS, noise: float = 1.0) -> dict[str, Sight]:
+    """Folder of features -> what has seen them: the shipped detector in drawn pictures, in boxes of its own or the true
+    ones, and a simulated one. `noise`: of the camera."""
     from program_guided.tasks.visual.detector.sight import PixelSight
+    from program_guided.tasks.visual.drawing.scene import Camera
 
-    return {OBJECTS_FOLDER: PixelSight(), CLEAN_FOLDER: Simulation()}
+    camera = Camera().times(noise)
+    every: dict[str, Sight] = {
+        OBJECTS_FOLDER: PixelSight(camera=camera),
+        CLEAN_FOLDER: Simulation(),
+        TRUE_FOLDER: PixelSight(camera=camera, boxes="true"),
+    }
+    return {folder: every[folder] for folder in folders}
 
 
 def plan_of(splits: Mapping[str, int], seed: int, sights: Mapping[str, Sight], pictures: int = 0) -> dict[str, Any]:
@@ -151,7 +164,7 @@ def write_world(
     A world that is already there is replaced: its plan and its index are removed first. One that was interrupted is
     completed: files that are there are not written again.
     """
-    sights = default_sights() if sights is None else sights
+    sights = sights_of() if sights is None else sights
     for split, count in splits.items():
         _check(split, count)
     with built(folder, plan_of(splits, seed, sights, pictures)) as (files, resumed):
@@ -204,14 +217,16 @@ def write_features(
         paths.append(folder / f"gqa_objects_{number}.h5")
         some = ids[start : start + PICTURES_PER_FILE]
         if not (resumed and paths[-1].is_file()):
-            _write_chunk(
-                paths[-1], some, seed, sight, lambda done, first=start: progress(folder.name, first + done, len(ids))
-            )
-    info = {}
+            _write_chunk(paths[-1], some, seed, sight, partial(_shown, progress, folder.name, start, len(ids)))
+    info: dict[str, dict[str, int]] = {}
     for number, path in enumerate(paths):
         info |= _rows(path, number, ids[number * PICTURES_PER_FILE :])
     write_atomically(info_file, json.dumps(info).encode("utf-8"))
     return [*paths, info_file]
+
+
+def _shown(progress: Progress, what: str, first: int, total: int, done: int) -> None:
+    progress(what, first + done, total)
 
 
 def _write_chunk(

@@ -125,8 +125,7 @@ def grounds(scene: Scene) -> Floats:
             seen.add(key)
         return key
 
-    lower = [scene.objects[root(key)].box.corners[3] for key in scene.objects]
-    return np.array(lower, np.float32) / scene.height
+    return np.array([scene.objects[root(key)].box.corners[3] / scene.height for key in scene.objects], np.float32)
 
 
 @cache

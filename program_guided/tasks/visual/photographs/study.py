@@ -251,6 +251,9 @@ def scores(model: Model, evidence: Evidence, batch: QuestionTensors) -> tuple[Te
 class PictureTraining(Learner[PictureSettings]):
     """Updates on uniformly drawn questions, with word dropout."""
 
+    model: Model
+    average: Model
+
     def __init__(self, data: PictureData, evidence: Evidence, settings: PictureSettings, seed: int) -> None:
         torch.manual_seed(seed)
         super().__init__(_untrained(data, settings), settings, seed)
