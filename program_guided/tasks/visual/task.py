@@ -128,6 +128,18 @@ class Visual(TaskBase):
         return self.questions(self.opened.first_of(self._train_sets))
 
     @cached_property
+    def _clean(self) -> Questions | None:
+        """The questions of train about simulated objects, where the embedded world is seen through its pixels."""
+        from program_guided.tasks.visual.batches import Questions
+        from program_guided.tasks.visual.data import VisualData
+        from program_guided.tasks.visual.embedded.building import CLEAN_FOLDER
+
+        folder = self.opened.folder / CLEAN_FOLDER
+        if self.features is not None or not folder.is_dir():
+            return None
+        return Questions(VisualData(self.opened.folder, folder), self._train.set.name, self.vocabulary, self.results)
+
+    @cached_property
     def _held_out(self) -> tuple[Questions, NDArray[np.int64]]:
         """The questions that are evaluated on: a set, and their numbers in it."""
         name = next((name for name in HELD_OUT if name in self.opened.index.sets), None)
@@ -228,7 +240,8 @@ class Visual(TaskBase):
         from program_guided.learning.supervised import Supervised
 
         source = Part(self._train, self._trained_on)
-        return Supervised(model, source, settings, seed, share, all_reduce or alone, dense=target == "dense")
+        easy = None if self._clean is None else Part(self._clean, self._trained_on)
+        return Supervised(model, source, settings, seed, share, all_reduce or alone, dense=target == "dense", easy=easy)
 
     def validate(self, model: Model) -> Validation:
         from program_guided.learning.trainer import Validation
