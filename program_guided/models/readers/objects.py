@@ -60,7 +60,9 @@ SHARP = 25.0
 LINES = (0.18, 0.3, 0.5, 0.7, 0.82)
 """Shares of the sides of a specification at which a box's centre comes to another position: GQA's, and the middle."""
 BOX = 4
-"""Coordinates of a box: left, top, right, bottom."""
+"""Coordinates of a box: left, top, right, bottom; a depth may follow."""
+OPPOSITE = [2, 3, 0, 1]
+"""Coordinates of the opposite edges."""
 GATE_STD = 0.01
 """Standard deviation of the weights of words in comparisons, before training."""
 LINK = 0.3
@@ -144,6 +146,7 @@ class Ranges(nn.Module):
         self.scaled = [name for name, width in widths.items() if 0 < width <= RAW_FEATURES]
         if config.positions == BOX:
             self.scaled.remove("positions")
+        self.where, self.depth = "boxes" if config.positions == BOX else "positions", config.depth
         for name in self.scaled:
             self.register_buffer(f"{name}_low", torch.zeros(widths[name]))
             self.register_buffer(f"{name}_range", torch.ones(widths[name]))
@@ -162,6 +165,8 @@ class Ranges(nn.Module):
         for name in self.scaled:
             low, extent = getattr(self, f"{name}_low"), getattr(self, f"{name}_range")
             found[name] = ((arrays[name] - low) / extent).masked_fill(~arrays["exists"][..., None], 0.0)
+        if self.depth >= 0:
+            found[self.where] = torch.cat([found[self.where], found["features"][..., self.depth, None]], dim=-1)
         return found
 
 
@@ -170,9 +175,9 @@ class ObjectEncoder(nn.Module):
 
     def __init__(self, config: Objects, width: int, hidden: int, what: nn.Module) -> None:
         super().__init__()
-        self.what, self.positions = what, config.positions
-        if config.positions:
-            self.where = mlp(_placed_size(config.positions), hidden, width)
+        self.what, self.positions = what, config.coordinates
+        if self.positions:
+            self.where = mlp(_placed_size(self.positions), hidden, width)
         self.norm = nn.LayerNorm(width)
 
     def forward(self, arrays: Mapping[str, Tensor]) -> Tensor:
@@ -325,21 +330,21 @@ class ObjectReader(nn.Module):
         vocabulary, shown, beside = len(sizes.vocabulary), hidden // 2, hidden // 4
         self.raw = config.features if config.features <= RAW_FEATURES else 0
         self.concepts = min(vocabulary, MAX_CONCEPTS)
-        self.direct = self.raw + _ordered_size(config.positions)
+        self.direct = self.raw + _ordered_size(config.coordinates)
         known = beside + self.direct
         what = nn.Linear(self.raw, hidden) if self.raw else PrincipalComponents(config.features, hidden, hidden)
         self.ranges = Ranges(config)
         self.objects = ObjectEncoder(config, hidden, hidden, what)
-        self.positions = config.positions
-        if config.positions:
-            self.stand = nn.Linear(_related_size(config.positions), beside)
-        self.both = nn.Linear(hidden, 2 * beside, bias=not config.positions)
+        self.positions = config.coordinates
+        if self.positions:
+            self.stand = nn.Linear(_related_size(self.positions), beside)
+        self.both = nn.Linear(hidden, 2 * beside, bias=not self.positions)
         self.shown, self.word = nn.Linear(hidden, shown), nn.Embedding(vocabulary, shown + 1 + known + 1, padding_idx=0)
         self.gate = nn.Embedding(vocabulary, self.concepts, padding_idx=0)
         self.concept_scale = nn.Parameter(torch.ones(()))
         self.concept_bias = nn.Parameter(torch.zeros(self.concepts))
         self.turned = nn.Embedding(vocabulary, 1, padding_idx=0)
-        order = _ordered_size(config.positions)
+        order = _ordered_size(self.positions)
         self.plan_sizes = (heads * sizes.words, RELATIONS * sizes.words, self.slots + RELATIONS, beside, heads, order)
         self.operation = nn.Embedding(vocabulary, blocks * sum(self.plan_sizes), padding_idx=0)
         self.stands, self.score = nn.Linear(self.slots + RELATIONS, beside), nn.Linear(beside, heads)
@@ -612,23 +617,23 @@ def _positions(arrays: Mapping[str, Tensor]) -> Tensor:
     return arrays["boxes"] if "boxes" in arrays else arrays["positions"]
 
 
-def _placed_size(positions: int) -> int:
-    return 9 + 2 * len(LINES) if positions == BOX else 3 * positions
+def _placed_size(coordinates: int) -> int:
+    return 5 + 2 * len(LINES) + coordinates if coordinates >= BOX else 3 * coordinates
 
 
 def _placed(positions: Tensor) -> Tensor:
-    """Features of an object's position (for a box: its edges, centre, sides and area), and its sharpened offsets to
-    lines across the specification."""
-    if positions.shape[-1] != BOX:
+    """Features of an object's position (for a box: its edges, centre, sides and area, and depth), and its sharpened
+    offsets to lines across the specification."""
+    if positions.shape[-1] < BOX:
         return torch.cat([positions, *((SHARP * (positions - third / 3)).tanh() for third in (1, 2))], dim=-1)
-    low, high = positions[..., :2], positions[..., 2:]
+    low, high = positions[..., :2], positions[..., 2:BOX]
     sides, centre = high - low, (low + high) / 2
     lines = [(SHARP * (centre - line)).tanh() for line in LINES]
     return torch.cat([positions, centre, sides, sides.prod(dim=-1, keepdim=True), *lines], dim=-1)
 
 
-def _ordered_size(positions: int) -> int:
-    return 11 if positions == BOX else 2 * positions
+def _ordered_size(coordinates: int) -> int:
+    return 11 + 2 * (coordinates - BOX) if coordinates >= BOX else 2 * coordinates
 
 
 def _ordered(positions: Tensor) -> Tensor:
@@ -638,34 +643,41 @@ def _ordered(positions: Tensor) -> Tensor:
 
 
 def _order_of(one: Tensor, other: Tensor) -> Tensor:
-    if one.shape[-1] == BOX:
-        edges = SHARP * torch.cat([other - one, other[..., [2, 3, 0, 1]] - one], dim=-1)
-        sides = (_sides(other) / _sides(one)).log()
-        return torch.cat([edges, 5 * sides, 5 * sides.sum(dim=-1, keepdim=True)], dim=-1).tanh()
-    return torch.cat([(SHARP * (other - one)).tanh(), (5 * SHARP * (other - one)).tanh()], dim=-1)
+    offset = other - one
+    if one.shape[-1] < BOX:
+        return _sharpened(offset)
+    edges = SHARP * torch.cat([offset[..., :BOX], other[..., OPPOSITE] - one[..., :BOX]], dim=-1)
+    sides = (_sides(other) / _sides(one)).log()
+    ordered = torch.cat([edges, 5 * sides, 5 * sides.sum(dim=-1, keepdim=True)], dim=-1).tanh()
+    return torch.cat([ordered, _sharpened(offset[..., BOX:])], dim=-1)
 
 
-def _related_size(positions: int) -> int:
-    return 22 if positions == BOX else 3 * positions + 1
+def _sharpened(offset: Tensor) -> Tensor:
+    return torch.cat([(SHARP * offset).tanh(), (5 * SHARP * offset).tanh()], dim=-1)
+
+
+def _related_size(coordinates: int) -> int:
+    return 22 + 2 * (coordinates - BOX) if coordinates >= BOX else 3 * coordinates + 1
 
 
 def _related(positions: Tensor) -> Tensor:
     """(specifications, objects, objects, ...) relation of the second object of a pair to the first: offsets, also
     sharpened; for boxes, also relative to the sides of each."""
     one, other = positions[:, :, None], positions[:, None]
-    if positions.shape[-1] != BOX:
-        offset = other - one
+    offset = other - one
+    if positions.shape[-1] < BOX:
         distance = (offset.square().sum(dim=-1, keepdim=True) + 1e-6).sqrt()
         return torch.cat([offset, (SHARP * offset).tanh(), (3 * offset).tanh(), distance], dim=-1)
-    between = torch.cat([other - one, other[..., [2, 3, 0, 1]] - one], dim=-1)
+    between = torch.cat([offset[..., :BOX], other[..., OPPOSITE] - one[..., :BOX]], dim=-1)
     size = (_sides(other) / _sides(one)).log()
-    return torch.cat([between, (SHARP * between).tanh(), _offset(one, other), _offset(other, one), size], dim=-1)
+    boxes = [between, (SHARP * between).tanh(), _offset(one, other), _offset(other, one), size]
+    return torch.cat([*boxes, _sharpened(offset[..., BOX:])], dim=-1)
 
 
 def _sides(boxes: Tensor) -> Tensor:
-    return (boxes[..., 2:] - boxes[..., :2]).clamp(min=1e-3)
+    return (boxes[..., 2:BOX] - boxes[..., :2]).clamp(min=1e-3)
 
 
 def _offset(host: Tensor, guest: Tensor) -> Tensor:
     """Position of the guest's centre, in sides of the host from its top left."""
-    return (((guest[..., :2] + guest[..., 2:]) / 2 - host[..., :2]) / _sides(host)).clamp(-2, 3)
+    return (((guest[..., :2] + guest[..., 2:BOX]) / 2 - host[..., :2]) / _sides(host)).clamp(-2, 3)

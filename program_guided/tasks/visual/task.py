@@ -97,7 +97,10 @@ class Visual(TaskBase):
 
     @cached_property
     def reader_config(self) -> ReaderConfig:
-        return Objects(features=self.opened.feature_count, positions=4)
+        from program_guided.tasks.visual.embedded.vectors import PARTS
+
+        depth = -1 if self.opened.features.plan is None else PARTS["ground"].start
+        return Objects(features=self.opened.feature_count, positions=4, depth=depth)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

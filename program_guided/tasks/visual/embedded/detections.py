@@ -34,7 +34,7 @@ class Simulation:
     """Error rates of the simulated detector."""
 
     noise: float = 0.1
-    """Standard deviation of each number of a vector."""
+    """Standard deviation of each probability in a vector."""
     misses: float = 0.005
     """Probability that an object is missed."""
     doubles: float = 0.1
@@ -42,7 +42,7 @@ class Simulation:
     clutter: int = 2
     """Maximum number of false positives."""
     jitter: float = 0.015
-    """Standard deviation of an edge, in sides of the box."""
+    """Standard deviation of an edge, in sides of the box, and of the ground, in heights of the picture."""
 
     def see(self, scene: Scene, seed: int) -> Detected:
         """Objects of a scene."""
@@ -60,8 +60,10 @@ def simulate(scene: Scene, simulation: Simulation, seed: int) -> Detected:
     order = random.permutation(len(detections))[:MAX_DETECTED]
     features = np.zeros((len(order), SIZE), np.float32)
     boxes = np.zeros((len(order), 4), np.float32)
+    spread = np.full(SIZE, simulation.noise)
+    spread[PARTS["ground"]] = simulation.jitter
     for row, at in enumerate(order):
-        features[row] = detections[at][0] + simulation.noise * random.standard_normal(SIZE)
+        features[row] = detections[at][0] + spread * random.standard_normal(SIZE)
         boxes[row] = _jittered(detections[at][1], simulation.jitter, scene, random)
     return Detected(features, boxes, scene.width, scene.height)
 
