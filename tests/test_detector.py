@@ -27,15 +27,15 @@ from program_guided.tasks.visual.detector.network import (
     suppressed,
 )
 from program_guided.tasks.visual.detector.pictures import Pictures, pixels
-from program_guided.tasks.visual.detector.settings import DetectorConfig, DetectorSettings
+from program_guided.tasks.visual.detector.settings import DetectorSettings
 from program_guided.tasks.visual.detector.sight import PixelSight, detected_in, vectors_of
 from program_guided.tasks.visual.detector.training import DetectorJob, load_detector
 from program_guided.tasks.visual.drawing.scene import CLEAN, Camera
 from program_guided.tasks.visual.embedded.scenes import HEIGHT, WIDTH, sample_scene
 from program_guided.tasks.visual.embedded.vectors import PARTS, SCENE_VALUES, SIZE, VALUE_PARTS, true_vectors
 from program_guided.tasks.visual.embedded.vocabulary import NAMES, WORLD_VALUES
+from tests.detectors import TINY
 
-TINY = DetectorConfig(width=4, vector=16, context=8)
 SETTINGS = DetectorSettings(steps=4, eval_every=2, warmup=1, batch_size=2, pictures=6, held_out=2)
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -35,7 +35,8 @@ from program_guided.tasks.visual.data import VisualData
 from program_guided.tasks.visual.domain import COMPARATIVES, ROWS, parse_visual
 from program_guided.tasks.visual.embedded import building, folders
 from program_guided.tasks.visual.embedded.building import write_world
-from program_guided.tasks.visual.embedded.detections import Detector
+from program_guided.tasks.visual.embedded.detections import Simulation
+from program_guided.tasks.visual.embedded.vectors import SIZE
 from program_guided.tasks.visual.evaluation import answer_questions
 from program_guided.tasks.visual.index.building import make_index
 from program_guided.tasks.visual.oracle import NOT_REACHED, execute
@@ -45,7 +46,7 @@ from program_guided.tasks.visual.release.reading import read_questions
 from program_guided.tasks.visual.task import Visual
 
 SMALL = {"word_width": 8, "hidden": 32, "heads": 4, "blocks": 1}
-DETECTOR = Detector(dimension=96, noise=0.3, misses=0.0)
+SIGHTS = {"objects": Simulation(noise=0.3, misses=0.0)}
 PROTO = Path(sys.executable).with_name("proto")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
 EXAMPLE = Path(__file__).parent.parent / "examples" / "bag_wine.prg"
@@ -83,7 +84,7 @@ def test_weights_of_other_data_are_matched_by_the_names_of_words_and_answers(tmp
 
 
 def written(folder, scenes, seed=0):
-    write_world(folder, dict(zip(("train", "val", "test"), scenes, strict=True)), seed, DETECTOR)
+    write_world(folder, dict(zip(("train", "val", "test"), scenes, strict=True)), seed, SIGHTS)
     make_index(folder, folder / "index")
     return folder
 
@@ -310,7 +311,7 @@ def test_the_same_seed_gives_the_same_weights_and_a_checkpoint_records_all(world
     reasoner, task = program_guided.load(checkpoint), Visual(data=world)
     assert isinstance(reasoner, Reasoner)
     assert (reasoner.task.vocabulary, reasoner.task.results) == (task.vocabulary, task.results)
-    assert reasoner.checkpoint.reader["features"] == DETECTOR.dimension
+    assert reasoner.checkpoint.reader["features"] == SIZE
 
 
 def test_a_training_is_not_resumed_on_other_data(world, tmp_path):
