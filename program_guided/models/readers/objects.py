@@ -67,8 +67,10 @@ GATE_STD = 0.01
 """Standard deviation of the weights of words in comparisons, before training."""
 LINK = 0.3
 """Weight of a word in a comparison, before training, if it occurs in programs together with the word that compares."""
-NAMED = 6.0
-"""Initial logit of an object that has the feature of a word's name, minus that of one without."""
+NAMED = 16.0
+"""Initial difference of a word's score between an object that has the feature of that name and one that has not."""
+ALL_COMPONENTS = 256
+"""Maximum length of vectors of which all principal components are kept."""
 MARK = 5.0
 """Initial length of the mark of an object in a row of Z."""
 
@@ -118,6 +120,8 @@ class Scene:
     """(specifications, objects * objects, width) features of pairs of objects"""
     concepts: Tensor | None = None
     """(specifications, objects, concepts) from -1 to 1: how much a word is true of an object"""
+    named: Tensor | None = None
+    """(specifications, objects, vocabulary) score of each word by the feature of its name, 0 for words without one"""
     keys: Tensor | None = None
     """(specifications, objects, width) keys of softmax attention"""
     where: Tensor | None = None
@@ -299,6 +303,8 @@ class ObjectView:
     """(batch, rows, L, concepts) the respects in which words compare two objects"""
     direction: Tensor
     """(batch, rows, 1) 1 for relations as they are, -1 for inverted ones"""
+    named: Tensor | None
+    """(batch, rows, L, objects) scores of the words by the features of their names"""
 
 
 @final
@@ -332,7 +338,8 @@ class ObjectReader(nn.Module):
         self.concepts = min(vocabulary, MAX_CONCEPTS)
         self.direct = self.raw + _ordered_size(config.coordinates)
         known = beside + self.direct
-        what = nn.Linear(self.raw, hidden) if self.raw else PrincipalComponents(config.features, hidden, hidden)
+        kept = config.features if config.features <= ALL_COMPONENTS else hidden
+        what = nn.Linear(self.raw, hidden) if self.raw else PrincipalComponents(config.features, kept, hidden)
         self.ranges = Ranges(config)
         self.objects = ObjectEncoder(config, hidden, hidden, what)
         self.positions = config.coordinates
@@ -343,6 +350,9 @@ class ObjectReader(nn.Module):
         self.gate = nn.Embedding(vocabulary, self.concepts, padding_idx=0)
         self.concept_scale = nn.Parameter(torch.ones(()))
         self.concept_bias = nn.Parameter(torch.zeros(self.concepts))
+        self.named_scale = nn.Parameter(torch.ones(()))
+        self.named: Tensor
+        self.register_buffer("named", torch.full((vocabulary,), -1))
         self.turned = nn.Embedding(vocabulary, 1, padding_idx=0)
         order = _ordered_size(self.positions)
         self.plan_sizes = (heads * sizes.words, RELATIONS * sizes.words, self.slots + RELATIONS, beside, heads, order)
@@ -383,7 +393,8 @@ class ObjectReader(nn.Module):
     def word_axes(self) -> dict[str, tuple[int, ...]]:
         """Parameter -> its axes that are numbered by the words of the vocabulary."""
         embeddings = ("word", "turned", "operation")
-        return {"gate.weight": (0, 1), "concept_bias": (0,), **{f"{name}.weight": (0,) for name in embeddings}}
+        of_words = {"concept_bias": (0,), "named": (0,)}
+        return {"gate.weight": (0, 1), **of_words, **{f"{name}.weight": (0,) for name in embeddings}}
 
     @torch.no_grad()
     def link_words(self, together: Tensor) -> None:
@@ -391,20 +402,10 @@ class ObjectReader(nn.Module):
         vocabulary): `color` by `red`, `blue` and so on."""
         self.gate.weight[together[:, : self.concepts]] += LINK
 
-    @torch.no_grad()
-    def name_features(self, arrays: Mapping[str, Tensor], named: Mapping[int, int]) -> None:
-        """Let words pick the objects in which the feature of the same name is large. `named`: word -> feature."""
-        exists = arrays["exists"]
-        features = arrays["features"][exists]
-        shown = self.shown(self.objects(self.ranges(arrays))[exists])
-        for word, number in named.items():
-            there = features[:, number] > THRESHOLD
-            if not 0 < int(there.sum()) < len(there):
-                continue
-            low, high = shown[~there].mean(dim=0), shown[there].mean(dim=0)
-            direction = (high - low) * (NAMED / (high - low).square().sum())
-            weights = torch.cat([direction * shown.shape[1] ** 0.5, -(direction * (low + high)).sum()[None] / 2])
-            self.word.weight[word, : len(weights)] = weights / (INITIAL_WORD_WEIGHT * self.scale[: len(weights)])
+    def name_features(self, named: Mapping[int, int]) -> None:
+        """Let words be true of the objects in which the feature of the same name is large. `named`: word -> feature."""
+        for word, feature in named.items():
+            self.named[word] = feature
 
     def encode(self, arrays: Mapping[str, Tensor]) -> Scene:
         arrays = self.ranges(arrays)
@@ -423,11 +424,21 @@ class ObjectReader(nn.Module):
         shown = self.shown(objects)
         attributes = self.word.weight[: self.concepts, : shown.shape[2]] * self.scale[: shown.shape[2]]
         scores = (shown @ attributes.T * shown.shape[2] ** -0.5).detach()  # comparing does not change what words mean
+        named = self._named(arrays["features"])
+        if named is not None:
+            scores = scores + named[..., : self.concepts]
         concepts = (self.concept_scale * scores + self.concept_bias).tanh()
         places = _one_to_one(objects)
         pair = torch.cat(pairs, dim=3).flatten(1, 2)
         keys, where = self.key(objects), _positions(arrays) if self.positions else None
-        return Scene(shown, arrays["exists"], places, self.value(objects), pair, concepts, keys, where)
+        return Scene(shown, arrays["exists"], places, self.value(objects), pair, concepts, named, keys, where)
+
+    def _named(self, features: Tensor) -> Tensor | None:
+        """(specifications, objects, vocabulary) scores of words by the features of their names, if any word has one."""
+        if not bool((self.named >= 0).any()):
+            return None
+        scores = NAMED * self.named_scale * (features[..., self.named.clamp(min=0)] - THRESHOLD)
+        return scores.masked_fill(self.named < 0, 0.0)
 
     def prepare(
         self,
@@ -442,10 +453,12 @@ class ObjectReader(nn.Module):
         turned = (1 + INVERSION_SCALE * self.turned(words[..., : self.operation_words].long())[..., 0]).tanh()
         direction = turned.masked_fill(~is_word, 1.0).prod(dim=2, keepdim=True)
         gates = RELATION_SCALE * self.gate(words.long()) if exists.shape[2] else None
-        deviation = _deviation(found.sum(dim=2), scene)
-        return ObjectView(
-            scene, found, deviation, _split(plan, self.blocks), self.word(words.long()) * self.scale, gates, direction
-        )
+        deviation, plan = _deviation(found.sum(dim=2), scene), _split(plan, self.blocks)
+        meanings, named = self.word(words.long()) * self.scale, None
+        if scene.named is not None:
+            every = scene.own(scene.named).transpose(1, 2)
+            named = every[torch.arange(len(words), device=words.device)[:, None, None], words.long()]
+        return ObjectView(scene, found, deviation, plan, meanings, gates, direction, named)
 
     def _found(self, scene: Scene, parents: Tensor, exists: Tensor) -> Tensor:
         """(batch, rows, slots, objects) probability that each parent has found an object, 0 for missing parents."""
@@ -468,6 +481,8 @@ class ObjectReader(nn.Module):
         attribute_query, bias = torch.split(weights @ attributes, [shown, 1], dim=3)
         matches = scene.places.times(attribute_query.flatten(1, 2), scene.objects.transpose(1, 2)) * shown**-0.5
         matches = matches.view(*attribute_query.shape[:3], -1)
+        if view.named is not None:
+            matches = matches + weights @ view.named
         reached, among = self._relate(_split(INITIAL_WORD_WEIGHT + plan[1], RELATIONS), relations, view)
         stands = torch.cat([found, reached], dim=2).transpose(2, 3) * (1 + plan[2])[:, :, None]
         related = self.score(nn.functional.gelu(self.stands(stands) + plan[3][:, :, None])).transpose(2, 3)
@@ -633,12 +648,13 @@ def _placed(positions: Tensor) -> Tensor:
 
 
 def _ordered_size(coordinates: int) -> int:
-    return 11 + 2 * (coordinates - BOX) if coordinates >= BOX else 2 * coordinates
+    return 18 + 2 * (coordinates - BOX) if coordinates >= BOX else 2 * coordinates
 
 
 def _ordered(positions: Tensor) -> Tensor:
     """(specifications, objects, objects, ...) sharpened offsets of the second object of a pair to the first, for each
-    coordinate; for boxes, between equal and between opposite edges, and which one is wider, taller and larger."""
+    coordinate; for boxes, between equal and between opposite edges, which is wider, taller and larger, how much they
+    overlap, and the gap between them."""
     return _order_of(positions[:, :, None], positions[:, None])
 
 
@@ -646,10 +662,20 @@ def _order_of(one: Tensor, other: Tensor) -> Tensor:
     offset = other - one
     if one.shape[-1] < BOX:
         return _sharpened(offset)
-    edges = SHARP * torch.cat([offset[..., :BOX], other[..., OPPOSITE] - one[..., :BOX]], dim=-1)
+    opposite = other[..., OPPOSITE] - one[..., :BOX]
     sides = (_sides(other) / _sides(one)).log()
-    ordered = torch.cat([edges, 5 * sides, 5 * sides.sum(dim=-1, keepdim=True)], dim=-1).tanh()
-    return torch.cat([ordered, _sharpened(offset[..., BOX:])], dim=-1)
+    ordered = torch.cat([SHARP * offset[..., :BOX], 5 * sides, 5 * sides.sum(dim=-1, keepdim=True)], dim=-1).tanh()
+    within, gap = _overlap(one, other)
+    return torch.cat([ordered, _sharpened(opposite), within, _sharpened(gap), _sharpened(offset[..., BOX:])], dim=-1)
+
+
+def _overlap(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    """(..., 1) area that two boxes share, as a share of the smaller one; and the gap between them, negative if they
+    overlap."""
+    apart = torch.maximum(one[..., :2], other[..., :2]) - torch.minimum(one[..., 2:BOX], other[..., 2:BOX])
+    shared = apart.clamp(max=0).prod(dim=-1)
+    smaller = torch.minimum(_sides(one).prod(dim=-1), _sides(other).prod(dim=-1))
+    return (shared / smaller)[..., None], apart.amax(dim=-1, keepdim=True)
 
 
 def _sharpened(offset: Tensor) -> Tensor:

@@ -64,7 +64,7 @@ class Visual(TaskBase):
     """Set of questions to train on, such as train_all; by default train_balanced."""
 
     named_features: bool = True
-    """Begin with words that pick objects by the feature of the same name, where features have names."""
+    """Words are true of the objects in which the feature of the same name is large, where features have names."""
 
     name: ClassVar[str] = "visual"
     version: ClassVar[int] = DOMAIN.version
@@ -190,7 +190,7 @@ class Visual(TaskBase):
             fit(tensors_of(self._sample()))
         name = getattr(model.reader, "name_features", None)
         if name is not None and self.named_features:
-            name(tensors_of(self._sample()), self._named_features())
+            name(self._named_features())
         link = getattr(model.reader, "link_words", None)
         if link is not None:
             import torch
