@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from program_guided.files import held, read_json
 from program_guided.tasks.visual.commands import evaluate
 from program_guided.tasks.visual.data import VisualData
 from program_guided.tasks.visual.embedded import building, folders
-from program_guided.tasks.visual.embedded.building import write_world
+from program_guided.tasks.visual.embedded.building import VERSION, write_world
 from program_guided.tasks.visual.embedded.detections import Simulation
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.h5 import open_h5, read_text, write_h5, write_text
@@ -28,6 +27,7 @@ from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.building import make_index
 from program_guided.tasks.visual.plan import WORLD_FILE, complete_world
 from program_guided.tasks.visual.release.reading import read_questions, read_scenes
+from tests.detectors import save_detector
 from tests.test_visual_release import QUESTION, SCENE, features_folder, write
 from tools.soak.damage import KINDS, soak
 
@@ -81,6 +81,7 @@ def test_an_interrupted_rebuild_is_read_by_nobody(world, whole, moment, tmp_path
 def test_a_killed_build_of_the_default_world_is_made_again_but_none_of_another_plan(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(building, "SPLITS", SIZES)
+    save_detector(tmp_path / "detector")
     with pytest.raises(KeyboardInterrupt):
         folders.ready_world(show=stop_at("objects"))
     assert folders.ready_world(show=lambda what, done, total: None) == folders.WORLD
@@ -110,7 +111,9 @@ def test_what_a_rebuild_leaves_is_its_own(world):
 
 def test_index_and_features_must_be_of_one_world(world, whole, tmp_path):
     write_world(tmp_path / "other", SIZES, 3, SIGHTS)
-    with pytest.raises(DataError, match="is of the world with seed 3 .version 1., but the questions are of seed 1"):
+    with pytest.raises(
+        DataError, match=f"is of the world with seed 3 .version {VERSION}., but the questions are of seed 1"
+    ):
         VisualData(world, tmp_path / "other" / "objects")
     with pytest.raises(DataError, match="was made of another world than the one in"):
         Index.open(whole / "index").check_sources(tmp_path / "other")

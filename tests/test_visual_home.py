@@ -25,6 +25,7 @@ from program_guided.tasks.visual.drawing.panels import (
     read_photograph,
 )
 from program_guided.tasks.visual.drawing.scene import MARKED
+from program_guided.tasks.visual.embedded.vectors import SIZE
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.building import make_index
@@ -32,7 +33,7 @@ from program_guided.tasks.visual.release import skipping
 from program_guided.tasks.visual.release.reading import has_answers, read_predictions, read_questions
 from program_guided.tasks.visual.release.skipping import Skipped
 from tests.test_visual_data import real_folder, real_json
-from tests.test_visual_learning import DETECTOR, job, written
+from tests.test_visual_learning import job, written
 from tests.test_visual_release import QUESTION, write
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -264,15 +265,19 @@ def test_nothing_is_reported_as_skipped_where_nothing_is_bad(release, proto, che
     assert "skipped" not in proto("evaluate", checkpoint, "--data", release)[1]
 
 
-def test_features_of_another_length_are_one_clear_error(alone, proto):
+def test_features_of_another_length_are_one_clear_error(alone, checkpoint, proto):
+    with h5py.File(alone / "objects" / "gqa_objects_0.h5", "r+") as file:
+        shorter = file["features"][..., :96]
+        del file["features"]
+        file["features"] = shorter
     for command in (
-        ("evaluate", "visual", "--data", alone, "--split", "testdev"),
-        ("run", "bag_wine", "--features", alone / "objects", "--image", "3000000"),
+        ("evaluate", checkpoint, "--data", alone, "--split", "testdev"),
+        ("run", "bag_wine", "--agent", checkpoint, "--features", alone / "objects", "--image", "3000000"),
     ):
         code, _, printed = proto(*command)
         assert code == 1
         assert "its vectors have 96 numbers, but" in printed
-        assert "was trained on vectors of 2,048" in printed
+        assert f"was trained on vectors of {SIZE}" in printed
         assert printed.count("\n") == 1
 
 
@@ -341,7 +346,7 @@ def test_a_program_is_executed_on_a_picture_of_one_s_own(alone, release, proto, 
     assert {each["truth"] for each in found["routines"]} == {None}
     assert "oracle" in proto(*program, "--data", release, "--image", image)[1], "there is a scene graph"
     for options, message in (
-        (("--image", image), "give the data or the features that it is a picture of"),
+        (("--image", image), "there is no such file; if it is a picture of your data, give the data or"),
         (("--data", alone), "name one of these as the image"),
         (("--data", alone, "--image", "gone"), "there are no features of image 'gone'"),
         (("--data", alone, "--image", image, "--images", "gone"), "there is no picture"),
@@ -605,7 +610,7 @@ def make_features(folder, images, photographs):
     folder.mkdir()
     random, info = np.random.default_rng(0), {}
     with h5py.File(folder / "gqa_objects_0.h5", "w") as file:
-        file["features"] = random.normal(size=(len(images), 9, DETECTOR.dimension)).astype("f4")
+        file["features"] = random.normal(size=(len(images), 9, SIZE)).astype("f4")
         boxes = np.sort(random.random((len(images), 9, 2, 2)), axis=2).reshape(-1, 9, 4)
         sizes = [read_photograph(photographs, image).size for image in images]
         file["bboxes"] = (boxes * np.array([[*size, *size] for size in sizes])[:, None]).astype("f4")
