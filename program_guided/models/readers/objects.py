@@ -7,7 +7,7 @@ routine are decoded from their results (`point`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -119,9 +119,9 @@ class Scene:
     pairs: Tensor | None = None
     """(specifications, objects * objects, width) features of pairs of objects"""
     concepts: Tensor | None = None
-    """(specifications, objects, concepts) from -1 to 1: how much a word is true of an object"""
+    """(specifications, objects, concepts) how much a word is true of an object, by which objects are compared"""
     named: Tensor | None = None
-    """(specifications, objects, vocabulary) score of each word by the feature of its name, 0 for words without one"""
+    """(specifications, objects, vocabulary) the feature of each word's name, 0 for words without one"""
     keys: Tensor | None = None
     """(specifications, objects, width) keys of softmax attention"""
     where: Tensor | None = None
@@ -397,6 +397,13 @@ class ObjectReader(nn.Module):
         return {"gate.weight": (0, 1), **of_words, **{f"{name}.weight": (0,) for name in embeddings}}
 
     @torch.no_grad()
+    def invert(self, words: Iterable[int]) -> None:
+        """Let these words of an operation invert relations. Learned from nothing, the two directions of a relation are
+        each other's opposite, and teach it nothing until one is inverted."""
+        for word in words:
+            self.turned.weight[word] = -2 / INVERSION_SCALE
+
+    @torch.no_grad()
     def link_words(self, together: Tensor) -> None:
         """Let operation words compare objects by the arguments that they occur together with in programs (vocabulary,
         vocabulary): `color` by `red`, `blue` and so on."""
@@ -421,24 +428,25 @@ class ObjectReader(nn.Module):
             direct.append((arrays["features"][:, :, None] - arrays["features"][:, None]).square())
         scale = (stand.shape[3] + self.direct) ** 0.5  # the scale they would have if they alone were compared
         pairs = [nn.functional.gelu(stand), *(each * scale for each in direct)]
-        shown = self.shown(objects)
-        attributes = self.word.weight[: self.concepts, : shown.shape[2]] * self.scale[: shown.shape[2]]
-        scores = (shown @ attributes.T * shown.shape[2] ** -0.5).detach()  # comparing does not change what words mean
-        named = self._named(arrays["features"])
-        if named is not None:
-            scores = scores + named[..., : self.concepts]
-        concepts = (self.concept_scale * scores + self.concept_bias).tanh()
+        shown, named = self.shown(objects), self._named(arrays["features"])
+        concepts = self._concepts(shown) if named is None else named[..., : self.concepts]
         places = _one_to_one(objects)
         pair = torch.cat(pairs, dim=3).flatten(1, 2)
         keys, where = self.key(objects), _positions(arrays) if self.positions else None
         return Scene(shown, arrays["exists"], places, self.value(objects), pair, concepts, named, keys, where)
 
+    def _concepts(self, shown: Tensor) -> Tensor:
+        """(specifications, objects, concepts) from -1 to 1: how much the words that compare are true of an object."""
+        attributes = self.word.weight[: self.concepts, : shown.shape[2]] * self.scale[: shown.shape[2]]
+        scores = (shown @ attributes.T * shown.shape[2] ** -0.5).detach()  # comparing does not change what words mean
+        return (self.concept_scale * scores + self.concept_bias).tanh()
+
     def _named(self, features: Tensor) -> Tensor | None:
-        """(specifications, objects, vocabulary) scores of words by the features of their names, if any word has one."""
+        """(specifications, objects, vocabulary) the features of words' names, 0 for words without; None if no word has
+        one."""
         if not bool((self.named >= 0).any()):
             return None
-        scores = NAMED * self.named_scale * (features[..., self.named.clamp(min=0)] - THRESHOLD)
-        return scores.masked_fill(self.named < 0, 0.0)
+        return features[..., self.named.clamp(min=0)].masked_fill(self.named < 0, 0.0)
 
     def prepare(
         self,
@@ -456,7 +464,8 @@ class ObjectReader(nn.Module):
         deviation, plan = _deviation(found.sum(dim=2), scene), _split(plan, self.blocks)
         meanings, named = self.word(words.long()) * self.scale, None
         if scene.named is not None:
-            every = scene.own(scene.named).transpose(1, 2)
+            scores = (NAMED * self.named_scale * (scene.named - THRESHOLD)).masked_fill(self.named < 0, 0.0)
+            every = scene.own(scores).transpose(1, 2)
             named = every[torch.arange(len(words), device=words.device)[:, None, None], words.long()]
         return ObjectView(scene, found, deviation, plan, meanings, gates, direction, named)
 

@@ -42,6 +42,8 @@ TRAIN, HELD_OUT = ("train_balanced", "train", "train_all"), ("val_balanced", "va
 """Possible names of the training set and of the held-out set; the first available one is used."""
 CATEGORY = 1
 """Place of the category among the words of a routine (`domain.routine_words`)."""
+INVERTING_ROLE = "object"
+"""Role with which a relation is that of what was found before to what is found, instead of the other way round."""
 CHUNK = 4096
 """Questions read at once."""
 PCA_PICTURES = 1000
@@ -191,6 +193,9 @@ class Visual(TaskBase):
         name = getattr(model.reader, "name_features", None)
         if name is not None and self.named_features:
             name(self._named_features())
+        invert = getattr(model.reader, "invert", None)
+        if invert is not None:
+            invert([at for at, word in enumerate(self.vocabulary.words) if word == INVERTING_ROLE])
         link = getattr(model.reader, "link_words", None)
         if link is not None:
             import torch
