@@ -16,15 +16,8 @@ import program_guided
 from program_guided.cli import main as command_line
 from program_guided.errors import DataError
 from program_guided.learning.trainer import train
-from program_guided.tasks.visual.drawing.panels import (
-    PHOTOGRAPH_SIDE,
-    Finding,
-    Photograph,
-    draw_card,
-    draw_reasoning,
-    read_photograph,
-)
-from program_guided.tasks.visual.drawing.scene import MARKED
+from program_guided.tasks.visual.drawing.figure import CARD_WIDTH
+from program_guided.tasks.visual.drawing.photographs import read_photograph
 from program_guided.tasks.visual.embedded.vectors import SIZE
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
@@ -287,7 +280,7 @@ def test_a_set_alone_is_evaluated_without_graphs_and_choices(alone, proto, check
     assert code == 0, error
     assert f"wrote {sheet}" in printed
     with Image.open(sheet) as picture:
-        assert picture.width > PHOTOGRAPH_SIDE
+        assert picture.width == 2 * CARD_WIDTH
     figures = json.loads(proto("evaluate", checkpoint, *options, "--json")[1])["agents"][str(checkpoint)]
     scores = figures["splits"]["testdev"]
     assert scores["accuracy"] is not None
@@ -354,40 +347,6 @@ def test_a_program_is_executed_on_a_picture_of_one_s_own(alone, release, proto, 
         code, _, printed = proto(*program, *options)
         assert (code, printed.count("\n")) == (1, 1)
         assert message in printed
-
-
-def reasoning(*boxes):
-    return [Finding("bag = select(bag)", "1 object", None, None, boxes), Finding("exist(bag)", "yes", None, None)]
-
-
-def pixels(picture):
-    return {color for _, color in picture.getcolors(1 << 20)}
-
-
-def color(text):
-    return tuple(int(text[at : at + 2], 16) for at in (1, 3, 5))
-
-
-def test_results_are_drawn_on_a_photograph_or_an_empty_canvas():
-    box = (100.0, 100.0, 900.0, 300.0)
-    photograph = Photograph(1000, 500, Image.new("RGB", (100, 50), "#0000ff"), (box,))
-    empty = Photograph(1000, 500, None, (box, (0.0, 0.0, 10.0, 10.0)))
-    for ground in (photograph, empty):
-        marked, plain = (draw_reasoning(ground, reasoning(*found)) for found in ((box,), ()))
-        assert marked.size == plain.size
-        assert color(MARKED) in pixels(marked)
-        assert color(MARKED) not in pixels(plain)
-        assert ((0, 0, 255) in pixels(plain)) == (ground is photograph)
-        assert color(MARKED) in pixels(draw_card(ground, reasoning(box), "Is there a bag?"))
-    assert plain.width == 2 * (PHOTOGRAPH_SIDE + 20)
-    assert draw_card(Photograph(1_000_000, 1, None, (box,)), reasoning(box)).height < 200
-
-
-def test_a_verdict_is_left_out_where_there_is_no_oracle():
-    empty = Photograph(400, 400)
-    without = draw_reasoning(empty, [Finding("exist(bag)", "yes", None, None)])
-    unknown = draw_reasoning(empty, [Finding("exist(bag)", "yes", "color is not known", None)])
-    assert unknown.height > without.height
 
 
 def test_a_picture_is_turned_as_its_camera_was(tmp_path):

@@ -17,7 +17,6 @@ from program_guided.errors import DataError
 from program_guided.language import print_program
 from program_guided.tasks.visual.concepts import GROUPS, VALUES
 from program_guided.tasks.visual.domain import DOMAIN, ROWS, parse_visual, program_of, semantic_of
-from program_guided.tasks.visual.drawing.panels import CARD_WIDTH, Finding, contact_sheet, draw_card, draw_reasoning
 from program_guided.tasks.visual.drawing.scene import draw_scene
 from program_guided.tasks.visual.embedded.building import hash_seed, scenes_of, write_world
 from program_guided.tasks.visual.embedded.detections import Simulation, simulate
@@ -408,36 +407,6 @@ def test_a_picture_shows_its_scene_and_marks_objects():
     assert plain.tobytes() != marked.tobytes()
     assert draw_scene(scene).width > WIDTH
     assert draw_scene(scene_of({"width": 50, "height": 40, "objects": {}}, "0"), legend=False).size == (50, 40)
-
-
-def reasoning(routines, scene):
-    """Findings of some routines, the first with all objects in its result."""
-    boxes = tuple(thing.box.corners for thing in scene.objects.values())
-    found = Finding("bag = relate(bottle, bag, to the left of, subject)", "3 bag, " * 12, "3 bag", False, boxes)
-    return [found, *[Finding("exist(bag)", "yes", "yes", True)] * (routines - 1)]
-
-
-def test_a_picture_of_reasoning_has_a_panel_for_every_routine_and_wraps_its_texts():
-    scene = scenes()[0]
-    one, three, four = (draw_reasoning(scene, reasoning(number, scene)) for number in (1, 3, 4))
-    assert three.size == (3 * one.width, one.height)
-    assert four.height > three.height
-    assert draw_reasoning(scene, reasoning(3, scene)).tobytes() == three.tobytes()
-    titled = [draw_reasoning(scene, reasoning(3, scene), "a question " * words).height for words in (1, 2, 40)]
-    assert three.height < titled[0] == titled[1] < titled[2]
-
-
-def test_a_sheet_is_compact():
-    """Each question on a card, each row of cards as high as its highest."""
-    scene = scenes()[0]
-    cards = [draw_card(scene, reasoning(number, scene), "Is there a bag?") for number in (1, 60, 3, 2, 4)]
-    short, long = cards[0].height, cards[1].height
-    assert short <= 350 < long
-    assert contact_sheet(cards).size == (2 * CARD_WIDTH, long + 2 * short)
-    assert contact_sheet(cards[:1]).size == (CARD_WIDTH, short)
-    wide = draw_reasoning(scene, reasoning(3, scene)).resize((1200, 300))
-    assert contact_sheet([wide] * 2).width == 2 * CARD_WIDTH
-    assert contact_sheet([]).size == (1, 1)
 
 
 @pytest.fixture(name="world", scope="module")

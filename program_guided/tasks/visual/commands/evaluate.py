@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     Answering = Callable[[Questions, NDArray[np.int64], Callable[[int], None]], Answers]
     """Answers the questions of some numbers; the last argument is called with the number answered so far."""
 
+Only = Literal["any", "right", "wrong"]
+"""Questions that are drawn."""
+
 __all__ = ["MEASURES", "Evaluate", "means"]
 
 PAPER = {
@@ -90,6 +93,8 @@ class Evaluate:
     """Draw the first checkpoint's results for some questions to this PNG file."""
     shown: int = 6
     """Number of questions that are drawn."""
+    only: Only = "any"
+    """Draw any questions, or only those that the first checkpoint answers right, or wrong."""
     images: OptionalPath = None
     """Folder of pictures to draw on; by default scenes are drawn from their graphs, or detected boxes if there are
     none."""
@@ -107,7 +112,7 @@ class Evaluate:
         reasoners = {name: None if name in BUILT_IN else _loaded(name, task) for name in names}
         data, skipped = self._data(task), Skipped()
         sets = {split: self._ask(data, split, reasoners, skipped) for split in self.split if names}
-        drawn = self._drawn(data, sets[self.split[0]], skipped) if self.sheet is not None else []
+        drawn = self._drawn(reasoners[names[0]], data, sets[self.split[0]], skipped) if self.sheet is not None else []
         for name, reasoner in reasoners.items():
             found[name] = {name: self._measured(name, reasoner, data, sets)}
         measured = {name: agent for each in found.values() for name, agent in each.items()}
@@ -135,6 +140,8 @@ class Evaluate:
         for path in (self.save, self.predictions):
             if path is not None:
                 check_writable(path)
+        if self.sheet is None and self.only != "any":
+            raise DataError(f"only {self.only}: it chooses the questions of a sheet; name a sheet")
         if self.sheet is not None:
             check_png(self.sheet)
             if not names or names[0] in BUILT_IN:
@@ -185,16 +192,45 @@ class Evaluate:
                     write_predictions(self.predictions, {key: answers.get(key, NO_ANSWER) for key in keys})
         return {"training": training, **({"shuffled": True} if self.shuffled else {}), "splits": found}
 
-    def _drawn(self, data: VisualData, asked: Asked, skipped: Skipped) -> list[tuple[Question, Image.Image | None]]:
-        """Evenly spaced questions of a set, with their photographs."""
+    def _drawn(
+        self, reasoner: Reasoner | None, data: VisualData, asked: Asked, skipped: Skipped
+    ) -> list[tuple[Question, Image.Image | None]]:
+        """The questions of a set that are drawn, with their photographs."""
         import numpy as np
 
-        spaced = np.linspace(0, len(asked.numbers) - 1, min(self.shown, len(asked.numbers))).round().astype(int)
-        questions = map(data.index.questions(asked.name).question, asked.numbers[spaced].tolist())
+        if self.only == "any":
+            spaced = np.linspace(0, len(asked.numbers) - 1, min(self.shown, len(asked.numbers))).round().astype(int)
+            numbers = asked.numbers[spaced].tolist()
+        else:
+            assert reasoner is not None
+            numbers = self._judged(reasoner, data, asked)
+        questions = map(data.index.questions(asked.name).question, numbers)
         return [(question, self._photograph(question, skipped)) for question in questions]
 
+    def _judged(self, reasoner: Reasoner, data: VisualData, asked: Asked) -> list[int]:
+        """Questions from all over a set that the checkpoint answers right, or wrong."""
+        import numpy as np
+
+        from program_guided.tasks.visual.evaluation import BATCH, answer_questions
+
+        source, found = _questions(reasoner, data, asked.name), list[int]()
+        mixed = np.random.default_rng(0).permutation(asked.numbers)
+        for first in range(0, len(mixed), BATCH):
+            some = mixed[first : first + BATCH]
+            predictions = answer_questions(reasoner.model, source, some).predictions
+            for number in some.tolist():
+                question = source.set.question(number)
+                right = predictions[question.key] == question.answer
+                if question.answer is not None and right == (self.only == "right"):
+                    found.append(number)
+            if len(found) >= self.shown:
+                break
+        if not found:
+            raise DataError(f"only {self.only}: there is no question of {asked.name} with such an answer; draw any")
+        return sorted(found[: self.shown])
+
     def _photograph(self, question: Question, skipped: Skipped) -> Image.Image | None:
-        from program_guided.tasks.visual.drawing.panels import read_photograph
+        from program_guided.tasks.visual.drawing.photographs import read_photograph
 
         if self.images is None:
             return None
@@ -210,7 +246,7 @@ class Evaluate:
         self, reasoner: Reasoner | None, data: VisualData, drawn: Sequence[tuple[Question, Image.Image | None]]
     ) -> None:
         """Draw the results for some questions."""
-        from program_guided.tasks.visual.drawing.panels import contact_sheet
+        from program_guided.tasks.visual.drawing.figure import contact_sheet
 
         assert self.sheet is not None
         assert reasoner is not None
@@ -219,8 +255,9 @@ class Evaluate:
             scene = data.index.scene(question.image_id) if question.image_id in known else None
             detected = data.features.read(question.image_id)
             reasoning = reasoner.reason(question.program, scene, detected, photograph, data.ontology)
-            answer = "" if question.answer is None else f" ({question.answer})"
-            pictures.append(reasoning.card(f"{question.text}  {reasoning.answer}{answer}"))
+            wrong = question.answer not in (None, reasoning.answer)
+            answer = f"{reasoning.answer} (right: {question.answer})" if wrong else reasoning.answer
+            pictures.append(reasoning.card(f"{question.text}  {answer}"))
         with renamed(self.sheet) as temporary:
             contact_sheet(pictures).save(temporary, "PNG")
 

@@ -38,7 +38,9 @@ class Run:
     """Folder of pictures to draw on; by default the scene is drawn from its graph, or the detected boxes if there is
     none."""
     png: OptionalPath = None
-    """Draw the results to this PNG file."""
+    """Draw the picture and the program's graph, with the result of every routine, to this PNG file."""
+    attention: Flag = False
+    """Draw also, for every routine, how much attention it pays to each object that was detected."""
     json: Flag = False
     """Print the results as JSON."""
 
@@ -70,24 +72,26 @@ class Run:
             )
         if self.png is not None:
             check_png(self.png)
+        elif self.attention and not self.json:
+            raise DataError("attention is drawn, or printed as JSON: name a PNG file to draw to")
 
     def _reasoning(self, task: Visual, reasoner: Reasoner, program: Program) -> Reasoning:
         if self.image is None:
-            return reasoner.run(program, self.seed)
+            return reasoner.run(program, self.seed, self.attention)
         if task.data is None and task.features is None:
-            return reasoner.look(program, Path(self.image))
+            return reasoner.look(program, Path(self.image), self.attention)
         return self._about(task, reasoner, program)
 
     def _about(self, task: Visual, reasoner: Reasoner, program: Program) -> Reasoning:
         """Execute the program on a picture of the data."""
-        from program_guided.tasks.visual.drawing.panels import read_photograph
+        from program_guided.tasks.visual.drawing.photographs import read_photograph
 
         assert self.image is not None
         photograph = None if self.images is None else read_photograph(self.images, self.image)
         features, scene, ontology = self._opened(task)
         detected = features.read(self.image)
         reasoner.check_features(detected, str(features.info_path))
-        return reasoner.reason(program, scene, detected, photograph, ontology)
+        return reasoner.reason(program, scene, detected, photograph, ontology, self.attention)
 
     def _opened(self, task: Visual) -> tuple[ObjectFeatures, Scene | None, Ontology]:
         """Features, and the picture's scene graph if there is one: features alone have none."""

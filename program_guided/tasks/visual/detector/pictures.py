@@ -18,7 +18,7 @@ from PIL import Image
 from program_guided.errors import DataError
 from program_guided.files import renamed
 from program_guided.tasks.visual.detector.labels import Labels, labels_of
-from program_guided.tasks.visual.drawing.panels import open_picture
+from program_guided.tasks.visual.drawing.photographs import open_picture
 from program_guided.tasks.visual.drawing.scene import Camera, draw_picture
 from program_guided.tasks.visual.embedded.building import VERSION, hash_seed
 from program_guided.tasks.visual.embedded.scenes import HEIGHT, WIDTH, sample_scene

@@ -19,24 +19,21 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from program_guided.tasks.visual.drawing.backdrop import HORIZON, draw_backdrop, draw_fog
+from program_guided.tasks.visual.drawing.labels import place_labels
 from program_guided.tasks.visual.drawing.painting import INK, PADDING, paint_thing
-from program_guided.tasks.visual.embedded.vocabulary import CLASS_OF, CLASSES, RULE_OF, SPATIAL
-from program_guided.tasks.visual.graph import Box, Scene, SceneObject
+from program_guided.tasks.visual.embedded.vocabulary import CLASS_OF, RULE_OF, SPATIAL
+from program_guided.tasks.visual.graph import Box, Scene
 
-__all__ = ["CLEAN", "Camera", "Corners", "draw_labels", "draw_picture", "draw_scene", "outline_boxes", "png_bytes"]
+__all__ = ["CLEAN", "Camera", "draw_labels", "draw_picture", "draw_scene", "png_bytes"]
 
 LEGEND_WIDTH = 520
 LINE = 15
 TEXT_SIZE = LABEL_SIZE = 12
-GAP = 2
-"""Pixels between an object and its label."""
 DETAIL = 2
 """Factor of supersampling, for smooth edges."""
 MARKED = "#e0007a"
 UNIT = 480
 """Width of a picture whose outlines are one pixel wide."""
-
-Corners = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
@@ -215,32 +212,21 @@ def _seen(picture: Image.Image, camera: Camera, random: Random) -> Image.Image:
 def draw_scene(scene: Scene, marked: Collection[str] = (), legend: bool = True) -> Image.Image:
     """Draw a scene with the names of its objects; `marked` objects are outlined."""
     picture = draw_picture(scene)
-    outline_boxes(picture, [thing.box.corners for key, thing in scene.objects.items() if key in marked])
+    draw = ImageDraw.Draw(picture)
+    for key, thing in scene.objects.items():
+        if key in marked:
+            draw.rectangle(thing.box.corners, outline=MARKED, width=3)
     draw_labels(picture, scene)
     return _with_legend(picture, scene) if legend else picture
 
 
-def outline_boxes(picture: Image.Image, boxes: Collection[Corners], scale: float = 1.0) -> None:
-    """Draw the outlines of boxes into a picture."""
-    draw = ImageDraw.Draw(picture)
-    for box in boxes:
-        draw.rectangle([side * scale for side in box], outline=MARKED, width=3)
-
-
-def draw_labels(picture: Image.Image, scene: Scene, scale: float = 1.0) -> None:
-    """Label every object, where the label overlaps least with other labels and objects."""
+def draw_labels(picture: Image.Image, scene: Scene) -> None:
+    """Label every object, where the label hides least."""
     draw, font = ImageDraw.Draw(picture), ImageFont.load_default(LABEL_SIZE)
-    boxes = {key: _scaled(thing.box.corners, scale) for key, thing in scene.objects.items()}
-    taken: list[Corners] = []
-    for key, thing in _small_to_large(scene):
-        text = f"{key} {thing.name}"
-        size = draw.textlength(text, font=font) + 4, LABEL_SIZE + 3
-        small = [box for box in boxes.values() if _area(box) <= 4 * _area(boxes[key])]
-        large = [box for box in boxes.values() if box not in small]
-        places = [_kept_in(place, picture.size) for place in _places(thing, boxes[key], size)]
-        hidden = [9 * _covered(place, taken) + _covered(place, small) + _covered(place, large) / 3 for place in places]
-        place = places[hidden.index(min(hidden))]
-        taken.append(place)
+    texts = [f"{key} {thing.name}" for key, thing in scene.objects.items()]
+    sizes = [(draw.textlength(text, font=font) + 4, LABEL_SIZE + 3) for text in texts]
+    boxes = [thing.box.corners for thing in scene.objects.values()]
+    for text, place in zip(texts, place_labels(sizes, boxes, picture.size), strict=True):
         draw.rounded_rectangle(place, 3, fill="white")
         draw.text((place[0] + 2, (place[1] + place[3]) / 2), text, fill=INK, font=font, anchor="lm")
 
@@ -250,45 +236,6 @@ def png_bytes(picture: Image.Image) -> bytes:
     memory = BytesIO()
     picture.save(memory, "PNG")
     return memory.getvalue()
-
-
-def _small_to_large(scene: Scene) -> list[tuple[str, SceneObject]]:
-    return sorted(scene.objects.items(), key=lambda item: item[1].box.area)
-
-
-def _places(thing: SceneObject, box: Corners, size: tuple[float, float]) -> list[Corners]:
-    """Candidate boxes of a label: first above a large object, below a small one (often in front of a large one)."""
-    (x1, y1, x2, y2), (width, height) = box, size
-    large = CLASSES[CLASS_OF[thing.name]].large if thing.name in CLASS_OF else True
-    over, under, middle = y1 - height - GAP, y2 + GAP, (y1 + y2 - height) / 2
-    left, right, columns = x1 - width - GAP, x2 + GAP, ((x1 + x2 - width) / 2, x1, x2 - width)
-    corners = [(x, y) for y in ((over, under) if large else (under, over)) for x in columns]
-    corners += [(x, y) for y in (middle, y1, y2 - height) for x in (right, left)]
-    corners += [(x, y) for y in (y1, y2 - height, middle) for x in columns]
-    return [(x, y, x + width, y + height) for x, y in corners]
-
-
-def _kept_in(place: Corners, size: tuple[int, int]) -> Corners:
-    """A label's box moved into the picture."""
-    x1, y1, x2, y2 = place
-    across = min(0, size[0] - 1 - x2) - min(0, x1)
-    down = min(0, size[1] - 1 - y2) - min(0, y1)
-    return x1 + across, y1 + down, x2 + across, y2 + down
-
-
-def _scaled(box: Corners, scale: float) -> Corners:
-    x1, y1, x2, y2 = box
-    return x1 * scale, y1 * scale, x2 * scale, y2 * scale
-
-
-def _area(box: Corners) -> float:
-    return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
-
-
-def _covered(place: Corners, boxes: Collection[Corners]) -> float:
-    """Area of the intersections of a label's box with boxes."""
-    x1, y1, x2, y2 = place
-    return sum(_area((max(x1, u1), max(y1, v1), min(x2, u2), min(y2, v2))) for u1, v1, u2, v2 in boxes)
 
 
 def _with_legend(picture: Image.Image, scene: Scene) -> Image.Image:
