@@ -19,5 +19,10 @@ BENCHMARKS = {
         "reasoning about pictures on one core, in parallel or one routine at a time, reading their features, and "
         "indexing questions on all cores (about ten minutes)",
     ),
+    "gqa": (
+        "benchmarks.gqa",
+        "the paper's executor learning from features of the release's size, on one core (about three minutes, 8 GB of "
+        "memory)",
+    ),
 }
 """Name -> (module, what it measures)."""

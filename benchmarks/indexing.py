@@ -33,7 +33,7 @@ from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.building import Progress, make_index
 from program_guided.tasks.visual.release.reading import CHUNKS
 
-__all__ = ["measure"]
+__all__ = ["measure", "print_figures"]
 
 SET = "train_all"
 SCENES = 200
@@ -159,3 +159,13 @@ def _read(folder: Path, seconds: float) -> float:
     numbers = np.random.default_rng(0).integers(0, len(train), (BATCHES, BATCH))
     with one_core():
         return speeds({"read": [lambda: sum(len(train.batch(each).lengths) for each in numbers)]}, seconds)["read"]
+
+
+def print_figures(index: dict[str, Any]) -> None:
+    """Lines for a person."""
+    memory = "" if index["peak_megabytes"] is None else f", {index['peak_megabytes']:,.0f} MB at most"
+    print(
+        f"{index['questions']:,} questions ({index['different_questions']:,} different ones, under fresh ids) indexed "
+        f"in {index['seconds']:,.0f} s ({index['cpu_seconds']:,.0f} s of CPU time){memory}; "
+        f"read: {index['read_per_second']:,.0f} a second"
+    )

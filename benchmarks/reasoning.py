@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from benchmarks.timing import Timed, Watch, check_counts
 from program_guided.output import OptionalPath
@@ -26,6 +26,8 @@ class Options(Timed):
     """Questions that are written to be indexed, in a temporary folder; a million take 2 GB of it."""
     pictures: int = 400
     """Pictures whose features are written to be read at random, in a temporary folder; 400 take 0.4 GB of it."""
+    parts: tuple[Literal["reasoning", "index", "features"], ...] = ("reasoning", "index", "features")
+    """Parts of the benchmark that are run."""
 
     def measure(self, show: Watch) -> dict[str, Any]:
         """All figures."""
@@ -35,15 +37,23 @@ class Options(Timed):
         from program_guided.tasks.visual.commands.dataset import PROCESSES
         from program_guided.tasks.visual.embedded.folders import ready_world
 
-        figures = visual.measure(self.seconds, self.data or ready_world(show=show), self.checkpoint or "visual", show)
-        figures["index"] = indexing.measure(self.questions, PROCESSES, self.seconds, show)
-        figures["features"] = features.measure(self.pictures, self.seconds, show)
+        figures: dict[str, Any] = {}
+        if "reasoning" in self.parts:
+            data = self.data or ready_world(show=show)
+            figures |= visual.measure(self.seconds, data, self.checkpoint or "visual", show)
+        if "index" in self.parts:
+            figures["index"] = indexing.measure(self.questions, PROCESSES, self.seconds, show)
+        if "features" in self.parts:
+            figures["features"] = features.measure(self.pictures, self.seconds, show)
         return figures
 
 
 def print_figures(figures: dict[str, Any]) -> None:
     """Tables for a person."""
-    from benchmarks import features, visual
+    from benchmarks import features, indexing, visual
 
-    visual.print_figures(figures)
-    features.print_figures(figures["features"])
+    if "steps" in figures:
+        visual.print_figures(figures)
+    for part, module in {"index": indexing, "features": features}.items():
+        if part in figures:
+            module.print_figures(figures[part])

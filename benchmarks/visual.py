@@ -168,14 +168,7 @@ def print_figures(figures: dict[str, Any]) -> None:
     for what, ratio in figures["times_faster"].items():
         table.add_row(what, *(f"{found[f'{what}, {order}']:,.0f}" for order in ORDERS), f"{ratio:.2f}")
     (console if console.is_terminal else Console(width=120)).print(table)
-    index = figures["index"]
     for way, steps in figures["steps"].items():
         print(f"{way}: {steps['sequential']:.2f} steps, {steps['parallel']:.2f} in parallel")
     print(f"largest difference of a probability: {figures['largest_difference']:.1e}")
     print(f"trained: {found['trained']:,.0f} questions a second")
-    memory = "" if index["peak_megabytes"] is None else f", {index['peak_megabytes']:,.0f} MB at most"
-    print(
-        f"{index['questions']:,} questions ({index['different_questions']:,} different ones, under fresh ids) indexed "
-        f"in {index['seconds']:,.0f} s ({index['cpu_seconds']:,.0f} s of CPU time){memory}; "
-        f"read: {index['read_per_second']:,.0f} a second"
-    )

@@ -17,11 +17,11 @@ from program_guided.cli import main as command_line
 from program_guided.errors import DataError
 from program_guided.learning.trainer import train
 from program_guided.tasks.visual.drawing.figure import CARD_WIDTH
-from program_guided.tasks.visual.drawing.photographs import read_photograph
 from program_guided.tasks.visual.embedded.vectors import SIZE
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.building import make_index
+from program_guided.tasks.visual.photographs.files import picture_path, read_picture
 from program_guided.tasks.visual.release import skipping
 from program_guided.tasks.visual.release.reading import has_answers, read_predictions, read_questions
 from program_guided.tasks.visual.release.skipping import Skipped
@@ -353,7 +353,7 @@ def test_a_picture_is_turned_as_its_camera_was(tmp_path):
     turned = Image.Exif()
     turned[0x0112] = 6
     Image.new("RGB", (40, 30)).save(tmp_path / "n1.jpg", exif=turned)
-    assert read_photograph(tmp_path, "n1").size == (30, 40)
+    assert read_picture(picture_path(tmp_path, "n1")).size == (30, 40)
 
 
 def test_a_reasoner_reasons_without_a_scene_graph(checkpoint, world):
@@ -571,7 +571,7 @@ def make_features(folder, images, photographs):
     with h5py.File(folder / "gqa_objects_0.h5", "w") as file:
         file["features"] = random.normal(size=(len(images), 9, SIZE)).astype("f4")
         boxes = np.sort(random.random((len(images), 9, 2, 2)), axis=2).reshape(-1, 9, 4)
-        sizes = [read_photograph(photographs, image).size for image in images]
+        sizes = [read_picture(picture_path(photographs, image)).size for image in images]
         file["bboxes"] = (boxes * np.array([[*size, *size] for size in sizes])[:, None]).astype("f4")
     for row, (image, (width, height)) in enumerate(zip(images, sizes, strict=True)):
         info[image] = {"file": 0, "idx": row, "objectsNum": 9, "width": width, "height": height}

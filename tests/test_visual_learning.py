@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import load_file
 
 import program_guided
-from benchmarks import indexing, visual
+from benchmarks import gqa, indexing, reasoning, visual
 from program_guided.errors import DataError
 from program_guided.language.syntax import calls
 from program_guided.learning.evaluation import outputs_of
@@ -510,10 +510,34 @@ def test_speed_is_measured(world, checkpoint, capsys):
     assert {f"executed, {many}", f"from picture to answer, {alone}"} <= set(figures["times_faster"])
     steps = figures["steps"][many]
     assert 1 < steps["parallel"] < steps["sequential"]
-    figures["index"] = dict.fromkeys(("questions", "different_questions", "seconds", "cpu_seconds"), 1)
-    figures["index"] |= {"peak_megabytes": None, "read_per_second": 1.0}
-    visual.print_figures(figures)
-    assert "questions a second, one core" in capsys.readouterr().out
+    index = dict.fromkeys(("questions", "different_questions", "seconds", "cpu_seconds"), 1)
+    index |= {"peak_megabytes": None, "read_per_second": 1.0}
+    reasoning.print_figures({**figures, "index": index})
+    printed = capsys.readouterr().out
+    assert "questions a second, one core" in printed
+    assert "indexed in 1 s" in printed
+
+
+def test_the_cost_of_an_update_is_counted(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    sizes = {"word_width": 8, "hidden": 16, "heads": 2}
+    one, other = (gqa.measure(batch, 1, 0.01, **sizes) for batch in (2, 4))
+    assert one["parameters"] == other["parameters"] > 1000
+    for figures in (one, other):
+        update = figures["update"]
+        assert update["gigaflop_per_question"] > figures["answer_gigaflop"] > 0, "forward and backward"
+        assert min(update["questions_per_second"], update["peak_megabytes"], figures["read_per_second"]) > 0
+        gqa.print_figures(figures)
+    assert "an answer: 0.0 GFLOP" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir()), "the temporary folder is gone"
+
+
+def test_only_the_parts_that_are_asked_for_are_measured(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    figures = reasoning.Options(seconds=0.01, pictures=3, parts=("features",)).measure(lambda *progress: None)
+    assert figures.keys() == {"features"}
+    reasoning.print_figures(figures)
+    assert "features at random access" in capsys.readouterr().out
 
 
 def test_speed_of_indexing_is_measured(tmp_path, monkeypatch):

@@ -496,3 +496,81 @@ def test_the_speed_of_reading_is_measured(tmp_path, monkeypatch, capsys):
     benchmark.print_figures(figures)
     assert "times as fast" in capsys.readouterr().out
     assert not list(tmp_path.iterdir()), "the temporary folder is gone"
+
+
+def bad_release(release, folder):
+    """Five of seven pictures are sound: one has a number that is not finite, one no place."""
+    source = changed(release, folder, put("features", (1, 3, 0), np.nan))
+    info = json.loads((source / "gqa_objects_info.json").read_text())
+    del info["6"]["idx"]
+    write(source / "gqa_objects_info.json", info)
+    return source
+
+
+def test_bad_pictures_are_an_error_or_skipped_and_listed(release, packed, tmp_path):
+    source, out = bad_release(release, tmp_path / "source"), tmp_path / "packed_too"
+    for _ in range(2):
+        with pytest.raises(DataError, match=r"image '6': 'idx' must be .*; correct it, or skip bad records"):
+            packed_from(source, out)
+        found = packed_from(source, out, skip_bad=True)
+        assert (found.pictures, found.shards) == (5, 2)
+        assert ["'6'" in found.skipped[0], "row 1 (image 'n0') has values that" in found.skipped[1]] == [True, True]
+        assert len(found.skipped) == 2
+    with ObjectFeatures(out) as features, ObjectFeatures(release) as exact:
+        assert set(features.image_ids) == COUNTS.keys() - {"6", "n0"}
+        for name in features.image_ids:
+            np.testing.assert_array_equal(features.read(name).boxes, exact.read(name).boxes)
+        with pytest.raises(DataError, match="there are no features of image 'n0'"):
+            features.read("n0")
+
+
+def test_pictures_of_a_missing_file_are_skipped_and_said_once(release, tmp_path):
+    source = Path(shutil.copytree(release, tmp_path / "source"))
+    (source / "gqa_objects_1.h5").unlink()
+    found = packed_from(source, tmp_path / "packed", skip_bad=True)
+    message = f"{source / 'gqa_objects_1.h5'}: is missing, though gqa_objects_info.json names it (3 pictures)"
+    assert (found.pictures, found.skipped) == (4, (message,))
+    (source / "gqa_objects_0.h5").unlink()
+    with pytest.raises(DataError, match="no picture could be read; pack without skipping bad pictures to see"):
+        packed_from(source, tmp_path / "none", skip_bad=True)
+
+
+def test_a_shard_with_skipped_pictures_is_whole_only_where_they_may_be_skipped(release, tmp_path):
+    source, out = changed(release, tmp_path / "source", put("features", (1, 3, 0), np.nan)), tmp_path / "packed"
+    with pytest.raises(DataError, match="image 'n0'"):
+        packed_from(source, out)
+    found = packed_from(source, out, skip_bad=True)
+    assert (found.pictures, found.made, len(found.skipped)) == (6, 2, 1), "the first shard was complete"
+    assert packed_from(source, out, skip_bad=True).made == 0
+    with pytest.raises(DataError, match="image 'n0'"):
+        packed_from(source, out)
+
+
+def test_the_command_skips_bad_pictures_and_questions_about_them(tmp_path, capsys):
+    world = tmp_path / "world"
+    write_world(world, {"train": 2, "val": 1, "test": 1}, 0, Detector(dimension=8, max_detected=20))
+    (world / "world.json").unlink()
+    with h5py.File(world / "objects" / "gqa_objects_0.h5", "r+") as file:
+        file["features"][0, 0] = np.inf
+    packed = str(world / "packed")
+    assert run(["features", "pack", "--from", str(world / "objects"), "--out", packed, "--skip-bad"]) == 0
+    printed = capsys.readouterr().out
+    assert f"wrote {packed} of 3 pictures" in printed
+    assert "skipped 1 piece that could not be read:\n" in printed
+    index = [
+        "dataset",
+        "index",
+        "visual",
+        "--root",
+        str(world),
+        "--processes",
+        "1",
+        "--features",
+        str(world / "packed"),
+    ]
+    with pytest.raises(DataError, match="there is no picture '.*', or it has no features; correct it, or skip bad"):
+        run(index)
+    assert run([*index, "--skip-bad"]) == 0
+    data = VisualData(world, world / "packed")
+    for name in data.index.sets:
+        data.check_pictures(name)

@@ -488,7 +488,7 @@ def measured(what: str) -> str:
 def reasoning_speed() -> str:
     """Routines one after another, and in parallel."""
     figures = results("bench_visual")
-    speeds, index, steps = figures["questions_per_second"], figures["index"], figures["steps"]
+    speeds, steps = figures["questions_per_second"], figures["steps"]
     rows = [
         (
             measured(what),
@@ -506,12 +506,120 @@ def reasoning_speed() -> str:
         than the ratio of steps, {one["sequential"]:.2f} to {one["parallel"]:.2f}; in 256 at once the arithmetic of the
         routines counts too, and that stays the same."""
     )
-    after = prose(
-        f"""An executor learns from {speeds["learned"]:,.0f} questions a second; {index["questions"]:,} questions are
-        indexed in {index["seconds"]:.0f} seconds and {index["peak_megabytes"]:,.0f} MB of memory, and then read at
-        {index["read_per_second"] / 1e3:.0f} thousand a second."""
-    )
+    after = prose(f"""An executor learns from {speeds["learned"]:,.0f} questions a second.""")
     return f"{before}\n\n{table(('', 'one after another', 'in parallel', ''), rows)}\n\n{after}"
+
+
+@block
+def data_speed() -> str:
+    """The index of questions, and features at random access."""
+    found = results("bench_visual_data")
+    index, features = found["index"], found["features"]
+    speeds, ratios = features["pictures_per_second"], features["times_faster"]
+    return prose(
+        f"""{index["questions"]:,} questions are indexed in {index["cpu_seconds"]:.0f} seconds of CPU time, by
+        {index["processes"]} processes in {index["peak_megabytes"]:,.0f} MB of memory, and then read at
+        {index["read_per_second"] / 1e3:.0f} thousand a second (other programs used the same cores meanwhile, which
+        makes CPU time longer). Features of {features["objects"]} objects, of pictures in random order, are read at
+        {speeds["packed"]:,.0f} pictures a second where they are packed, at {speeds["h5"]:,.0f} from h5:
+        {ratios["packed"]:.1f} times as fast, and {ratios["packed, read for the first time"]:.1f} times where a
+        picture is read for the first time and its checksum compared. They are packed at
+        {features["pictures_packed_per_second"]:,.0f} pictures a second."""
+    )
+
+
+# docs/gqa.md
+
+
+GQA = {"train": 943_000, "train_all": 14_000_000, "testdev": 12_578, "pictures": 148_855}
+"""Balanced questions of train and testdev, all questions of train, and pictures of the release."""
+EPOCHS, BATCH = 20, 256
+"""Settings of the paper."""
+TERAFLOPS, NETWORKS = 10, (10, 200)
+"""Assumed: sustained by a GPU; Gbit/s between machines."""
+
+
+@block
+def gqa_index() -> str:
+    """Time and memory of indexing the release."""
+    index = results("bench_visual_data")["index"]
+    each = index["cpu_seconds"] / index["questions"]
+    return prose(
+        f"""A question takes {1e6 * each:.0f} µs of CPU time (measured): the {GQA["train"]:,} of balanced train
+        {GQA["train"] * each / 60:.1f} minutes, all {GQA["train_all"] / 1e6:.0f} million of `train_all` (without
+        `--only`) {GQA["train_all"] * each / 60:.0f} minutes, shared by the processes (computed).
+        {index["processes"]} processes need {index["peak_megabytes"]:,.0f} MB of memory (measured). Until the index
+        is complete it takes three quarters of the size of the files."""
+    )
+
+
+@block
+def gqa_packing() -> str:
+    """Size and time of packing the release's features."""
+    found, pictures = results("bench_visual_data")["features"], GQA["pictures"]
+    sizes, rate = found["bytes_per_picture"], found["pictures_packed_per_second"]
+    return prose(
+        f"""{pictures * sizes["h5"] / 1e9:.0f} GB become at most {pictures * sizes["packed"] / 1e9:.1f} GB
+        (computed: {pictures:,} pictures of {found["objects"]} objects, each 2,048 numbers in half precision and a
+        box; what a picture has less is not stored). One core packs {rate:,.0f} pictures a second,
+        {rate * sizes["h5"] / 1e6:,.0f} MB of h5 (measured, files in memory): {pictures / rate / 60:.0f} minutes
+        (computed), or as long as the disk takes to deliver them. Training then reads a picture
+        {found["times_faster"]["packed"]:.1f} times as fast as from h5."""
+    )
+
+
+@block
+def gqa_training() -> str:
+    """Arithmetic, time and memory of the paper's training."""
+    found = results("bench_gqa")
+    update, questions = found["update"], GQA["train"] * EPOCHS
+    updates, weights = -(-questions // BATCH), 4 * found["parameters"]
+    arithmetic, speed = update["gigaflop_per_question"] * 1e9 * questions, update["questions_per_second"]
+    hours = arithmetic / 1e12 / 3600
+    rows = (
+        ("weights", f"{found['parameters'] / 1e6:.0f} million", f"{weights / 1e9:.2f} GB in single precision"),
+        (
+            "arithmetic of an update",
+            f"{update['gigaflop_per_question']:.1f} GFLOP a question (torch's counter; {found['objects']} objects, "
+            f"{found['routines_per_question']:.1f} routines)",
+            f"{arithmetic / 1e18:.2f} exaFLOP for {updates:,} updates of {BATCH}",
+        ),
+        ("speed", f"{speed:.1f} questions a second", f"{questions / speed / 86400:.0f} days on one core"),
+        (
+            "questions read, targets made",
+            f"{found['read_per_second']:,.0f} a second",
+            f"{questions / found['read_per_second'] / 8 / 60:.0f} minutes in each of eight processes",
+        ),
+        (
+            f"memory of a process, {update['questions']} questions",
+            f"{update['peak_megabytes'] / 1e3:.1f} GB: weights, gradients, optimiser, activations",
+            "2 GB more for features that are kept, at most",
+        ),
+    )
+    slow, fast = (2 * weights * 8 / (speed * 1e9) for speed in NETWORKS)
+    notes = prose(
+        f"""**Estimate for GPUs.** If each of G GPUs sustains T teraFLOP a second, the arithmetic takes {hours:.0f}
+        / (G T) hours: at T = {TERAFLOPS}, {hours / 8 / TERAFLOPS:.1f} hours on eight and
+        {hours / 32 / TERAFLOPS:.1f} on 32. Programs are executed in few, small steps, so that T may be far below
+        what a GPU is sold with; measure it with `--steps 100`. Gradients are averaged in every update: up to
+        {2 * weights / 1e9:.1f} GB in and out of every machine, {slow:.1f} seconds of a network of {NETWORKS[0]}
+        Gbit/s ({slow * updates / 3600:.0f} hours in all) or {fast:.2f} seconds of one of {NETWORKS[1]} Gbit/s
+        ({fast * updates / 3600:.1f} hours). So several machines only help with a fast network."""
+    )
+    return f"{table(('', 'measured on one core', 'computed from it'), rows)}\n\n{notes}"
+
+
+@block
+def gqa_answers() -> str:
+    """Time of an evaluation."""
+    found = results("bench_gqa")
+    rate = found["update"]["gigaflop_per_question"] * found["update"]["questions_per_second"]
+    return prose(
+        f"""An answer takes {found["answer_gigaflop"]:.1f} GFLOP (torch's counter); at the {rate:.0f} GFLOP a second
+        that training reached on one core, the {GQA["testdev"]:,} questions of balanced testdev take
+        {GQA["testdev"] * found["answer_gigaflop"] / rate / 60:.0f} minutes of one core (computed). Evaluation runs
+        on the CPU, on all cores (`OMP_NUM_THREADS`)."""
+    )
 
 
 # program_guided/weights/*/README.md

@@ -28,8 +28,8 @@ from program_guided.tasks.visual.index import QuestionSet
 from program_guided.tasks.visual.index.parts import NOTHING
 from program_guided.tasks.visual.metrics import lacks_choices
 from program_guided.tasks.visual.oracle import answer_of, execute
-from program_guided.tasks.visual.release.reading import Choices, OnBad, Question
-from program_guided.tasks.visual.release.skipping import Skipped, refuse
+from program_guided.tasks.visual.release.reading import Choices, Question
+from program_guided.tasks.visual.release.skipping import OnBad, Skipped, refuse
 from program_guided.tasks.visual.release.sources import CHOICES, is_train, split_of
 from program_guided.tasks.visual.symbolic import answer_symbolically
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ from program_guided.tasks.visual.graph import MAX_SIDE
 from program_guided.tasks.visual.h5 import FAULTS, NUMBERS, TEXTS, checked_dataset, open_h5, read_text
 from program_guided.tasks.visual.packed import Packed, is_packed
 from program_guided.tasks.visual.plan import FEATURE_FOLDERS, REMEDY, World, complete_world
+from program_guided.tasks.visual.release.skipping import OnBad, refuse
 
 __all__ = [
     "DIMENSION",
@@ -72,7 +74,22 @@ def info_path(path: Path) -> Path:
     return path.with_name(re.sub(r"_\d+$", "", path.stem) + "_info.json")
 
 
-class _Chunks:
+class _Closable(ABC):
+    """A context manager that closes itself at the end of `with`."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+class _Chunks(_Closable):
     """Files `{name}_{number}.h5` and `{name}_info.json`, or one file alone; opened when first needed."""
 
     def __init__(self, place: Path, name: str) -> None:
@@ -84,14 +101,6 @@ class _Chunks:
         self._open: dict[int, Any] = {}
         self._datasets: dict[tuple[int, str], Any] = {}
         self._arrays: dict[str, NDArray[Any]] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self._datasets.clear()
@@ -193,15 +202,26 @@ class ObjectChunks(_Chunks):
     def __init__(self, place: Path) -> None:
         super().__init__(place, "gqa_objects")
 
-    def files(self) -> list[Path]:
+    def files(self, skip_missing: bool = False) -> list[Path]:
         """The info file, and all files that it names."""
-        numbers = {self._entry(image_id, "file")[0] for image_id in self._info}
-        return [self.info_path, *map(self._existing, sorted(numbers))]
+        numbers = sorted({file for file, *_ in self._places(lambda error: None).values()})
+        named = [self._path(number) if skip_missing else self._existing(number) for number in numbers]
+        return [self.info_path, *(path for path in named if path.is_file())]
 
-    def stored(self) -> dict[str, int]:
+    def stored(self, on_bad: OnBad = refuse) -> dict[str, int]:
         """Pictures in the order in which they are stored -> number of objects."""
-        entries = {image_id: self._entry(image_id, "file", "idx", "objectsNum") for image_id in self._info}
-        return {image_id: count for image_id, (*_, count) in sorted(entries.items(), key=lambda each: each[1][:2])}
+        places = self._places(on_bad)
+        return {image_id: count for image_id, (*_, count) in sorted(places.items(), key=lambda each: each[1][:2])}
+
+    def _places(self, on_bad: OnBad) -> dict[str, list[int]]:
+        """Picture -> file, row, number of objects."""
+        found: dict[str, list[int]] = {}
+        for image_id in self._info:
+            try:
+                found[image_id] = self._entry(image_id, "file", "idx", "objectsNum")
+            except DataError as error:
+                on_bad(error)
+        return found
 
     def read(self, image_id: str, max_detected: int = MAX_DETECTED) -> Detected:
         """The first `max_detected` objects of a picture."""
@@ -254,7 +274,7 @@ class ObjectChunks(_Chunks):
 
 
 @final
-class ObjectFeatures:
+class ObjectFeatures(_Closable):
     """Boxes and a feature vector of every object: of a folder of the release, of one file, or packed."""
 
     def __init__(self, place: Path) -> None:
@@ -262,14 +282,6 @@ class ObjectFeatures:
         self.info_path = self._store.info_path
         self.plan = self._store.plan
         """Plan of the world that the features were built with; None for those of a release, and for extracted ones."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self._store.close()

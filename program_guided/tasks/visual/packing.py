@@ -1,7 +1,8 @@
 """Packs the features of `gqa_objects_*.h5` files for training; `packed.py` has the format, and reads it.
 
 Shards are written one after another, each under a temporary name until it is complete. The same call resumes: shards
-that have their checksums are kept, all others are made, and the bytes are those of an uninterrupted call.
+that have their checksums are kept, all others are made, and the bytes are those of an uninterrupted call. The rows of
+a picture that is bad and skipped are zeros, and no record names it.
 
     pack(ObjectChunks(Path("objects")), Path("packed"), max_detected=50)
 """
@@ -13,6 +14,7 @@ import io
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,8 +27,9 @@ from numpy.typing import NDArray
 
 from program_guided.errors import DataError, quote
 from program_guided.files import held, record_checksum, renamed, sweep
+from program_guided.output import counted
 from program_guided.tasks.visual.checksums import check_file, described, read_record, write_record
-from program_guided.tasks.visual.features import MAX_DETECTED, ObjectChunks
+from program_guided.tasks.visual.features import MAX_DETECTED, Detected, ObjectChunks
 from program_guided.tasks.visual.packed import (
     BOX,
     FORMAT,
@@ -39,6 +42,7 @@ from program_guided.tasks.visual.packed import (
     is_packed,
     shard_names,
 )
+from program_guided.tasks.visual.release.skipping import refuse
 
 __all__ = ["Packing", "pack"]
 
@@ -46,6 +50,7 @@ PER_SHARD = 2048
 """Pictures of a shard: the maximum lost when packing is killed."""
 BYTES_PER_SECOND = 3e8
 """Measured: bytes of h5 files, from a disk, by one core."""
+SEE_ERROR = "pack without skipping bad pictures to see the first error"
 SHARD_FILE = re.compile(r"shard_\d+\.json|(?:features|boxes)_\d+\.npy")
 
 Progress = Callable[[int, int], None]
@@ -57,24 +62,28 @@ class Packing:
     """The outcome of packing."""
 
     pictures: int
+    """Pictures that were packed."""
     shards: int
     made: int
     """Shards made now; the others were there, and have their checksums."""
+    skipped: tuple[str, ...] = ()
+    """Errors of the pictures that were skipped."""
 
 
 def pack(
     source: ObjectChunks,
     out: Path,
     max_detected: int = MAX_DETECTED,
+    skip_bad: bool = False,
     progress: Progress = lambda done, total: None,
     begin: Callable[[float, float], None] = lambda megabytes, seconds: None,
 ) -> Packing:
     """Pack the first `max_detected` objects of every picture, or resume that. `begin` is called with the costs, if
-    there is anything to do."""
+    there is anything to do. With `skip_bad`, pictures that cannot be read are left out."""
     if max_detected < 1:
         raise DataError(f"objects {max_detected}: at least 1 is needed")
     _check_folder(out)
-    job = _Job(source, out, max_detected)
+    job = _Job(source, out, max_detected, skip_bad)
     with held(out):
         sweep(out)
         complete = job.prepare()
@@ -82,7 +91,7 @@ def pack(
         if missing or not complete:
             begin(job.bytes_of(missing) / 1e6, job.source_bytes(missing) / BYTES_PER_SECOND)
             job.execute(missing, progress)
-    return Packing(job.pictures, len(job.shards), len(missing))
+        return job.outcome(len(missing))
 
 
 def _check_folder(out: Path) -> None:
@@ -96,12 +105,14 @@ def _check_folder(out: Path) -> None:
 class _Job:
     """Features to pack, divided into shards in the order in which they are stored."""
 
-    def __init__(self, source: ObjectChunks, out: Path, max_detected: int) -> None:
-        self.source, self.out, self.max_detected = source, out, max_detected
-        stored = [(image, min(count, max_detected)) for image, count in source.stored().items()]
+    def __init__(self, source: ObjectChunks, out: Path, max_detected: int, skip_bad: bool) -> None:
+        self.source, self.out, self.max_detected, self.skip_bad = source, out, max_detected, skip_bad
+        self.skipped: list[str] = []
+        """Errors of records of the info file, whose pictures are in no shard."""
+        stored = [(image, min(count, max_detected)) for image, count in source.stored(self._on_bad).items()]
         self.pictures = len(stored)
         self.shards = [stored[first : first + PER_SHARD] for first in range(0, len(stored), PER_SHARD)]
-        self.dimension = int(source.read(stored[0][0], 1).features.shape[1])
+        self.dimension = self._first_dimension()
         self.record: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
@@ -114,9 +125,25 @@ class _Job:
         }
         self.of = record_checksum(self.record)
 
+    def _on_bad(self, error: DataError) -> None:
+        if not self.skip_bad:
+            refuse(error)
+        self.skipped.append(str(error))
+
+    def _first_dimension(self) -> int:
+        """Length of a vector of the first picture that can be read."""
+        for shard in self.shards:
+            for image, _ in shard:
+                try:
+                    return int(self.source.read(image, 1).features.shape[1])
+                except DataError as error:
+                    if not self.skip_bad:
+                        refuse(error)
+        raise DataError(f"{self.source.info_path}: no picture could be read; {SEE_ERROR}")
+
     def _sources(self) -> list[list[Any]]:
-        """Name, size and time of every file."""
-        stats = {path.name: path.stat() for path in self.source.files()}
+        """Name, size and time of every file; pictures of a file that is missing are skipped one by one."""
+        stats = {path.name: path.stat() for path in self.source.files(skip_missing=self.skip_bad)}
         return [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats.items()]
 
     def prepare(self) -> bool:
@@ -152,7 +179,7 @@ class _Job:
                 check_file(self.out / name, about, REMEDY, verify=True)
         except DataError:
             return False
-        return (shard["of"], shard["number"]) == (self.of, number)
+        return (shard["of"], shard["number"]) == (self.of, number) and (self.skip_bad or not shard["skipped"])
 
     def bytes_of(self, numbers: Sequence[int]) -> int:
         """Size of some shards."""
@@ -191,23 +218,47 @@ class _Job:
         """Write the files of a shard, and its record last. `before` is the number of pictures done before it."""
         record, *arrays = (self.out / name for name in shard_names(number))
         rows = sum(count for _, count in self.shards[number])
-        pictures: dict[str, list[int]] = {}
+        pictures, skipped = dict[str, list[int]](), list[str]()
         first = 0
         with (
             _written(arrays[0], HALF, (rows, self.dimension)) as features,
             _written(arrays[1], BOX, (rows, 4)) as boxes,
         ):
             for image, count in self.shards[number]:
-                detected = self.source.read(image, self.max_detected)
-                half = self._half(image, detected.features)
-                features.write(half.tobytes())
-                boxes.write(detected.boxes.tobytes())
-                pictures[image] = [first, count, detected.width, detected.height, checksum(half, detected.boxes)]
+                found = self._read(image, skipped)
+                if found is None:
+                    features.write(bytes(count * self.dimension * HALF.itemsize))
+                    boxes.write(bytes(count * 4 * BOX.itemsize))
+                else:
+                    half, detected = found
+                    features.write(half.tobytes())
+                    boxes.write(detected.boxes.tobytes())
+                    pictures[image] = [first, count, detected.width, detected.height, checksum(half, detected.boxes)]
                 first += count
-                progress(before + len(pictures), self.pictures)
+                progress(before + len(pictures) + len(skipped), self.pictures)
         files = {path.name: array.about() for path, array in zip(arrays, (features, boxes), strict=True)}
         about = {"format": SHARD_FORMAT, "of": self.of, "number": number, "rows": rows}
-        write_record(record, about | {"files": files, "pictures": pictures})
+        write_record(record, about | {"files": files, "pictures": pictures, "skipped": skipped})
+
+    def _read(self, image: str, skipped: list[str]) -> tuple[NDArray[np.float16], Detected] | None:
+        """A picture's features in half precision, and its detected objects; None if it is bad and skipped."""
+        try:
+            detected = self.source.read(image, self.max_detected)
+            return self._half(image, detected.features), detected
+        except DataError as error:
+            if not self.skip_bad:
+                refuse(error)
+            skipped.append(str(error))
+            return None
+
+    def outcome(self, made: int) -> Packing:
+        """Numbers of what was packed, and the skipped pictures, by the shards' records."""
+        paths = [self.out / shard_names(number)[0] for number in range(len(self.shards))]
+        records = [read_record(path, SHARD_FORMAT, REMEDY) for path in paths]
+        errors = Counter(error for record in records for error in record["skipped"])
+        named = [f"{error} ({counted(count, 'picture')})" if count > 1 else error for error, count in errors.items()]
+        pictures = sum(len(record["pictures"]) for record in records)
+        return Packing(pictures, len(self.shards), made, (*self.skipped, *named))
 
     def _half(self, image: str, features: NDArray[np.float32]) -> NDArray[np.float16]:
         """Features in half precision, checked."""

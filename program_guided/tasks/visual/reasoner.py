@@ -36,7 +36,7 @@ from program_guided.models.model import Model
 from program_guided.output import counted
 from program_guided.tasks.executor import check_words
 from program_guided.tasks.visual.batches import arrays_of
-from program_guided.tasks.visual.detector.pictures import read_picture
+from program_guided.tasks.visual.detector.pictures import read_drawing
 from program_guided.tasks.visual.detector.sight import PixelSight
 from program_guided.tasks.visual.domain import OBJECTS
 from program_guided.tasks.visual.drawing.figure import draw_card, draw_figure
@@ -108,7 +108,7 @@ class Reasoner:
         """Execute a program on a drawn picture in a file, on what the detector sees in it."""
         parsed = self._parsed(program)
         self.check(parsed)
-        picture = read_picture(path)
+        picture = read_drawing(path)
         return self.reason(parsed, None, self._checked(self._sight.look(picture)), picture, attention=attention)
 
     @cached_property

@@ -92,6 +92,9 @@ class Index:
     """Folder of the index; by default `index` in the root."""
     only: tuple[str, ...] = ()
     """Sets of questions to read, such as train_balanced val_balanced; by default all."""
+    features: OptionalPath = None
+    """Folder or file of the pictures' features; if given, a question about a picture without features is a bad
+    record."""
     skip_bad: Flag = False
     """Skip, count and list records that cannot be read, instead of stopping at the first."""
     processes: int = PROCESSES
@@ -134,7 +137,17 @@ class Index:
                 progress.update(bar, description=moment.doing, visible=True, **amounts)
 
             begin = partial(announce, f"indexing {self.root} in {folder}")
-            return make_index(self.root, folder, self.only, self.skip_bad, self.processes, show, begin)
+            pictures = self._pictures()
+            return make_index(self.root, folder, self.only, self.skip_bad, self.processes, show, begin, pictures)
+
+    def _pictures(self) -> tuple[str, ...] | None:
+        """Pictures that questions may be about; None for any."""
+        from program_guided.tasks.visual.features import ObjectFeatures
+
+        if self.features is None:
+            return None
+        with ObjectFeatures(self.features) as features:
+            return features.image_ids
 
     def _verify(self, folder: Path) -> int:
         """Verify checksums; the header of a damaged index is removed, so that the next command builds it again."""
@@ -156,15 +169,16 @@ class Index:
 def _describe(index: Any, new: bool) -> None:
     """Print the contents of an index, and the skipped records."""
     from program_guided.tasks.visual.index.assembly import SKIPPED
+    from program_guided.tasks.visual.release.sources import is_train
 
     sets = ", ".join(f"{name} {count:,}" for name, count in index.sets.items())
     print(f"{'wrote' if new else 'nothing to do: there is'} {index.folder}")
     print(f"questions: {sets}; scene graphs: {len(index.scene_ids):,}")
-    print(f"train has {index.known_words:,} of {len(index.words):,} words, {index.known_answers:,} answers")
-    skipped = Skipped()
-    for line in index.skipped():
-        skipped.add(line)
-    for line in skipped.lines(str(index.folder / SKIPPED)):
+    if any(map(is_train, index.sets)):
+        print(f"train has {index.known_words:,} of {len(index.words):,} words, {index.known_answers:,} answers")
+    else:
+        print("there are no questions of train; executors answer with the words that they were trained on")
+    for line in Skipped(index.skipped()).lines(str(index.folder / SKIPPED)):
         print(line)
 
 

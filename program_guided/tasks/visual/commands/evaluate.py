@@ -230,12 +230,12 @@ class Evaluate:
         return sorted(found[: self.shown])
 
     def _photograph(self, question: Question, skipped: Skipped) -> Image.Image | None:
-        from program_guided.tasks.visual.drawing.photographs import read_photograph
+        from program_guided.tasks.visual.photographs.files import picture_path, read_picture
 
         if self.images is None:
             return None
         try:
-            return read_photograph(self.images, question.image_id)
+            return read_picture(picture_path(self.images, question.image_id))
         except DataError as error:
             if not self.skip_bad:
                 raise

@@ -12,6 +12,7 @@ import tyro
 
 from program_guided.errors import UsageError
 from program_guided.output import Flag, announce, counted, progress_bars
+from program_guided.tasks.visual.release.skipping import Skipped
 
 __all__ = ["Extract", "Features", "Pack"]
 
@@ -70,6 +71,8 @@ class Pack:
     """Folder of gqa_objects_*.h5 and gqa_objects_info.json, or one .h5 file; not needed to verify."""
     objects: int = 50
     """Maximum number of objects of a picture, the first ones."""
+    skip_bad: Flag = False
+    """Skip, count and list pictures that cannot be read, instead of stopping at the first."""
     verify: Flag = False
     """Only verify all checksums of packed features."""
 
@@ -94,9 +97,12 @@ class Pack:
             def show(done: int, total: int) -> None:
                 progress.update(bar, completed=done, total=total, visible=True)
 
-            packing = pack(chunks, self.out, self.objects, show, partial(announce, f"packing {source} in {self.out}"))
+            begin = partial(announce, f"packing {source} in {self.out}")
+            packing = pack(chunks, self.out, self.objects, self.skip_bad, show, begin)
         done = "wrote" if packing.made else "nothing to do: there is"
         print(f"{done} {self.out} of {counted(packing.pictures, 'picture')}, in {counted(packing.shards, 'shard')}")
+        for line in Skipped(packing.skipped).lines():
+            print(line)
         print(f"next: proto train visual --features {self.out} --data DIR")
         return 0
 

@@ -84,10 +84,10 @@ class Run:
 
     def _about(self, task: Visual, reasoner: Reasoner, program: Program) -> Reasoning:
         """Execute the program on a picture of the data."""
-        from program_guided.tasks.visual.drawing.photographs import read_photograph
+        from program_guided.tasks.visual.photographs.files import picture_path, read_picture
 
         assert self.image is not None
-        photograph = None if self.images is None else read_photograph(self.images, self.image)
+        photograph = None if self.images is None else read_picture(picture_path(self.images, self.image))
         features, scene, ontology = self._opened(task)
         detected = features.read(self.image)
         reasoner.check_features(detected, str(features.info_path))

@@ -18,13 +18,13 @@ from PIL import Image
 from program_guided.errors import DataError
 from program_guided.files import renamed
 from program_guided.tasks.visual.detector.labels import Labels, labels_of
-from program_guided.tasks.visual.drawing.photographs import open_picture
 from program_guided.tasks.visual.drawing.scene import Camera, draw_picture
 from program_guided.tasks.visual.embedded.building import VERSION, hash_seed
 from program_guided.tasks.visual.embedded.scenes import HEIGHT, WIDTH, sample_scene
 from program_guided.tasks.visual.graph import Scene
+from program_guided.tasks.visual.photographs.files import read_picture
 
-__all__ = ["SECONDS_PER_PICTURE", "Pictures", "bytes_of", "pixels", "read_picture"]
+__all__ = ["SECONDS_PER_PICTURE", "Pictures", "bytes_of", "pixels", "read_drawing"]
 
 PER_FILE = 250
 SECONDS_PER_PICTURE = 0.055
@@ -45,9 +45,9 @@ def bytes_of(picture: Image.Image) -> Bytes:
     return np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))
 
 
-def read_picture(path: Path) -> Image.Image:
+def read_drawing(path: Path) -> Image.Image:
     """A picture file, at the size of the embedded world's pictures."""
-    return open_picture(path).resize((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
+    return read_picture(path).resize((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
 
 
 class Pictures:

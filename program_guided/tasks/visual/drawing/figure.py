@@ -1,7 +1,7 @@
 """Figures of executed programs: the picture, and beside it the program's graph with the result of every routine.
 
     draw_figure(scene, findings, "Is there a bag to the left of the bottle?").save("reasoning.png")
-    draw_figure(Photograph(640, 480, read_photograph(Path("images"), "2386621")), findings)
+    draw_figure(Photograph(640, 480, read_picture(Path("2386621.jpg"))), findings)
     contact_sheet([draw_card(scene, findings, "Is there a bag to the left of the bottle?"), ...]).save("sheet.png")
 
 Departures from the paper's figures: the oracle's result is shown beside the executor's, if there is a scene graph; what

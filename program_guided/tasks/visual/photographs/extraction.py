@@ -24,7 +24,7 @@ import h5py  # type: ignore[import-untyped,unused-ignore]
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL.Image import Resampling
 
 from program_guided.errors import DataError
 from program_guided.files import held, read_arrays, sweep, unfinished, write_arrays, write_atomically
@@ -33,8 +33,9 @@ from program_guided.tasks.visual.checksums import described
 from program_guided.tasks.visual.features import INFO_CHECKSUM, info_path
 from program_guided.tasks.visual.h5 import CHECKED, FAULTS, read_text, write_h5, write_text
 from program_guided.tasks.visual.photographs.backbone import CELL, NAME, Backbone, load_backbone
+from program_guided.tasks.visual.photographs.files import find_pictures, read_picture
 
-__all__ = ["SIZE", "Extracted", "extract", "find_pictures"]
+__all__ = ["SIZE", "Extracted", "extract"]
 
 VERSION = 1
 SIZE = 448
@@ -44,7 +45,6 @@ PER_PIECE = 32
 """Pictures of a piece: the maximum lost when extraction is killed."""
 MEGABYTES_PER_PICTURE, SECONDS_PER_PICTURE = 0.8, 0.15
 """Measured on one core, at the default size, with the pieces that are kept until the end."""
-SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 
 Progress = Callable[[int, int], None]
 """Called with (number of pictures done, total)."""
@@ -70,21 +70,6 @@ class _Piece:
     """(n, 2) width and height"""
     names: list[str]
     skipped: list[str]
-
-
-def find_pictures(folder: Path) -> dict[str, Path]:
-    """The pictures of a folder by id, sorted."""
-    if not folder.is_dir():
-        raise DataError(f"{folder}: there is no such folder of pictures; is the path right?")
-    found: dict[str, Path] = {}
-    for path in sorted(folder.iterdir()):
-        if path.suffix.lower() in SUFFIXES and path.is_file():
-            if path.stem in found:
-                raise DataError(f"{path}: has the same name as {found[path.stem].name}; rename one of them")
-            found[path.stem] = path
-    if not found:
-        raise DataError(f"{folder}: there are no pictures ({', '.join(SUFFIXES)})")
-    return found
 
 
 def extract(
@@ -181,12 +166,8 @@ def _read(named: Sequence[tuple[str, Path]], backbone: Backbone, size: int, skip
 
 def _pixels(path: Path, size: int) -> tuple[NDArray[np.float32], tuple[int, int]]:
     """((3, size, size) in 0..255, (width, height) of the picture after EXIF rotation)."""
-    try:
-        with Image.open(path) as opened:
-            picture = ImageOps.exif_transpose(opened).convert("RGB")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{path}: is not a readable picture ({error})") from None
-    fitted = picture.resize((size, size), Image.Resampling.BICUBIC)
+    picture = read_picture(path)
+    fitted = picture.resize((size, size), Resampling.BICUBIC)
     return np.ascontiguousarray(np.asarray(fitted, np.float32).transpose(2, 0, 1)), picture.size
 
 

@@ -25,13 +25,12 @@ from program_guided.files import read_json, write_atomically
 from program_guided.language.syntax import Program
 from program_guided.tasks.visual.domain import program_of
 from program_guided.tasks.visual.graph import Scene, scene_of
-from program_guided.tasks.visual.release.skipping import refuse
+from program_guided.tasks.visual.release.skipping import OnBad, refuse
 from program_guided.tasks.visual.release.streaming import RecordReader, open_records, stream_records
 
 __all__ = [
     "CHUNKS",
     "Choices",
-    "OnBad",
     "Question",
     "choices_of",
     "chunk_paths",
@@ -51,7 +50,6 @@ FIRST_QUESTIONS = 100
 """Number of questions that are read to find out whether those of a file have answers."""
 
 T = TypeVar("T")
-OnBad = Callable[[DataError], None]
 
 
 @dataclass(frozen=True)

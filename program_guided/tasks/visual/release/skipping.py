@@ -7,12 +7,16 @@ print("\\n".join(skipped.lines()))
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from program_guided.errors import DataError
 from program_guided.output import counted
 
-__all__ = ["ADVICE", "MAX_LINES", "Skipped", "refuse"]
+__all__ = ["ADVICE", "MAX_LINES", "OnBad", "Skipped", "refuse"]
+
+OnBad = Callable[[DataError], None]
+"""Called with the error of a bad record, which is then skipped."""
 
 MAX_LINES = 10
 """Maximum number of skipped records that are named."""
@@ -27,9 +31,11 @@ def refuse(error: DataError) -> None:
 class Skipped:
     """Number of skipped records, and the errors of the first of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, errors: Iterable[DataError | str] = ()) -> None:
         self.count = 0
         self.first: list[str] = []
+        for error in errors:
+            self.add(error)
 
     def add(self, error: DataError | str) -> None:
         self.count += 1

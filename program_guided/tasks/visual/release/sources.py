@@ -18,7 +18,8 @@ from stat import S_ISDIR
 
 from program_guided.errors import DataError
 from program_guided.language.domain import unknown
-from program_guided.tasks.visual.release.reading import OnBad, chunk_paths
+from program_guided.tasks.visual.release.reading import chunk_paths
+from program_guided.tasks.visual.release.skipping import OnBad
 
 __all__ = ["CHOICES", "QUESTIONS", "SCENES", "Source", "find_sources", "is_train", "question_sets", "split_of"]
 
