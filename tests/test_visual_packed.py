@@ -548,7 +548,7 @@ def test_a_shard_with_skipped_pictures_is_whole_only_where_they_may_be_skipped(r
 
 def test_the_command_skips_bad_pictures_and_questions_about_them(tmp_path, capsys):
     world = tmp_path / "world"
-    write_world(world, {"train": 2, "val": 1, "test": 1}, 0, Detector(dimension=8, max_detected=20))
+    write_world(world, {"train": 2, "val": 1, "test": 1}, 0, {"objects": Simulation()})
     (world / "world.json").unlink()
     with h5py.File(world / "objects" / "gqa_objects_0.h5", "r+") as file:
         file["features"][0, 0] = np.inf
