@@ -26,7 +26,7 @@ class DetectorConfig:
 class DetectorSettings(Settings):
     """Settings of the detector's training."""
 
-    steps: int = 5_000
+    steps: int = 10_000
     """Updates of the weights."""
     eval_every: int = 250
     """Steps between evaluations on held-out pictures, and saved states."""
@@ -40,7 +40,7 @@ class DetectorSettings(Settings):
     """Gradients are clipped to this norm."""
     ema: float = 0.99
     """The weights that are kept are an exponential moving average with this decay."""
-    pictures: int = 4_000
+    pictures: int = 8_000
     """Pictures to learn from; more are drawn to be held out."""
     held_out: int = 100
     """Pictures that are evaluated on."""
