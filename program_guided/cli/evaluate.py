@@ -27,8 +27,8 @@ class Selection:
 
     agents: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="AGENT")] = ()
     """Checkpoints (folders that 'proto train' wrote, or shipped ones by name), or built-in agents: planner, random,
-    oracle, symbolic. Several are shown side by side; checkpoints that differ in their seed only are averaged too. Left out, the
-    shipped checkpoint with the task's name."""
+    oracle, symbolic. Several are shown side by side; checkpoints that differ in their seed only are averaged too. Left
+    out, the shipped checkpoint with the task's name."""
     task: OptionalText = None
     """A built-in or installed task, path/to/file.py, or module:Class; left out, that of the checkpoints."""
 
