@@ -47,7 +47,8 @@ from program_guided.tasks.visual.task import Visual
 from tests.detectors import save_detector
 
 SMALL = {"word_width": 8, "hidden": 32, "heads": 4, "blocks": 1}
-SIGHTS = {"objects": Simulation(noise=0.3, misses=0.0)}
+NOISE = 0.3
+"""Of the simulated detector."""
 PROTO = Path(sys.executable).with_name("proto")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
 EXAMPLE = Path(__file__).parent.parent / "examples" / "bag_wine.prg"
@@ -84,8 +85,9 @@ def test_weights_of_other_data_are_matched_by_the_names_of_words_and_answers(tmp
     assert after.keys() == fresh.state_dict().keys()
 
 
-def written(folder, scenes, seed=0):
-    write_world(folder, dict(zip(("train", "val", "test"), scenes, strict=True)), seed, SIGHTS)
+def written(folder, scenes, seed=0, noise=NOISE):
+    sights = {"objects": Simulation(noise=noise, misses=0.0)}
+    write_world(folder, dict(zip(("train", "val", "test"), scenes, strict=True)), seed, sights)
     make_index(folder, folder / "index")
     return folder
 
