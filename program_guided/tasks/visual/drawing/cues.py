@@ -143,7 +143,9 @@ def _leather(draw: ImageDraw.ImageDraw, tile: Image.Image, unit: int, random: Ra
     width, height = tile.size
     for at in range(-height, width + height, 10 * unit):
         for along in range(0, height, 3 * unit):
-            draw.line((at + along, along, at + along + unit, along + unit), (250, 235, 200, 230), unit)
+            x = at + along
+            draw.line((x + unit, along, x + 2 * unit, along + unit), (40, 20, 10, 230), unit)
+            draw.line((x, along, x + unit, along + unit), (250, 235, 200, 240), unit)
 
 
 def _cloth(draw: ImageDraw.ImageDraw, tile: Image.Image, unit: int, random: Random) -> None:
@@ -203,6 +205,9 @@ TEXTURES: dict[str, Texture] = {
     "dirty": _dirty,
 }
 """Value -> its texture, in the order in which they are laid on."""
+MATERIALS = ("wood", "metal", "plastic", "glass", "leather", "cloth")
+GRAIN = 40
+"""Sides of a tile in units of the texture of a material, at most: it is as coarse as the object is large."""
 CLEAR = 0.6
 """Opacity of glass."""
 
@@ -214,7 +219,8 @@ def textured(tile: Image.Image, attributes: Collection[str], unit: int, random: 
     for value, draw_texture in TEXTURES.items():
         if value in attributes:
             layer = Image.new("RGBA", tile.size)
-            draw_texture(ImageDraw.Draw(layer), tile, unit, random)
+            grain = max(unit + 1, min(tile.size) // GRAIN) if value in MATERIALS else unit
+            draw_texture(ImageDraw.Draw(layer), tile, grain, random)
             if value in ("striped", "checkered", "dotted") and "black" in attributes:
                 layer = ImageChops.add(layer, Image.new("RGBA", tile.size, (245, 245, 245, 0)))
             shown = ImageChops.multiply(layer.getchannel("A"), tile.getchannel("A"))

@@ -52,12 +52,13 @@ GRIPS = {
 }
 """Relation -> the hands that it is seen by."""
 FACE = "skin oval 25 2 75 28"
+FLUSHED = "rose"
 EYES = "ink oval 38 12 44 16; ink oval 56 12 62 16"
 CLOSED = "ink line 36 14 40 16 45 14; ink line 55 14 60 16 64 14"
 MOUTHS = {
-    "happy": "ink line 38 19 43 23 50 24 57 23 62 19; rose oval 30 17 36 20; rose oval 64 17 70 20",
-    "sad": "ink line 40 24 45 21 55 21 60 24; glass oval 60 16 66 22",
-    "angry": "ink line 34 8 46 12; ink line 66 8 54 12; ink line 40 22 45 24 50 22 55 24 60 22",
+    "happy": "white blob 34 18 66 18 60 26 40 26; ink line 34 18 66 18; rose oval 26 15 36 20; rose oval 64 15 74 20",
+    "sad": "ink line 40 25 45 22 55 22 60 25; glass oval 30 15 43 27; glass oval 57 15 70 27",
+    "angry": "ink shape 30 5 48 11 48 14 30 9; ink shape 70 5 52 11 52 14 70 9; ink line 38 24 44 21 56 21 62 24",
 }
 HAIR = "hair blob 23 15 24 0 50 -4 76 0 77 15 64 7 36 7"
 LONG_HAIR = "hair soft 18 1 82 40"
@@ -145,7 +146,8 @@ def _arms(pose: str, relations: Collection[str]) -> list[str]:
 
 def _head(name: str, attributes: Collection[str]) -> str:
     eyes = CLOSED if "sleeping" in attributes else EYES
-    parts = [FACE, eyes, *(MOUTHS[each] for each in MOUTHS if each in attributes), HAIR]
+    face = FACE.replace("skin", FLUSHED) if "angry" in attributes else FACE
+    parts = [face, eyes, *(MOUTHS[each] for each in MOUTHS if each in attributes), HAIR]
     parts += [MOUSTACHE] if "male" in attributes else []
     return "; ".join([*parts, *filter(None, [HATS.get(name, "")])])
 

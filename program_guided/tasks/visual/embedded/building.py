@@ -56,7 +56,7 @@ __all__ = [
     "write_world",
 ]
 
-VERSION = 2
+VERSION = 3
 """Raised when the same seed gives another world."""
 
 SPLITS = {"train": 4000, "val": 200, "test": 300}
