@@ -26,15 +26,16 @@ from program_guided.tasks.visual.detector.network import (
     proposals,
     suppressed,
 )
-from program_guided.tasks.visual.detector.pictures import Pictures, pixels
+from program_guided.tasks.visual.detector.pictures import Pictures, pixels, read_picture
 from program_guided.tasks.visual.detector.settings import DetectorSettings
 from program_guided.tasks.visual.detector.sight import PixelSight, detected_in, vectors_of
 from program_guided.tasks.visual.detector.training import DetectorJob, load_detector
-from program_guided.tasks.visual.drawing.scene import CLEAN, Camera
+from program_guided.tasks.visual.drawing.scene import CLEAN, Camera, draw_picture
 from program_guided.tasks.visual.embedded.scenes import HEIGHT, WIDTH, sample_scene
 from program_guided.tasks.visual.embedded.vectors import PARTS, SCENE_VALUES, SIZE, VALUE_PARTS, true_vectors
 from program_guided.tasks.visual.embedded.vocabulary import NAMES, WORLD_VALUES
-from tests.detectors import TINY
+from program_guided.tasks.visual.features import MAX_DETECTED
+from tests.detectors import TINY, save_detector
 
 SETTINGS = DetectorSettings(steps=4, eval_every=2, warmup=1, batch_size=2, pictures=6, held_out=2)
 
@@ -175,6 +176,46 @@ def test_a_saved_detector_sees_the_same_in_half_precision(tmp_path, drawn):
     seen = PixelSight(str(tmp_path), "true", CLEAN).see(scene)
     np.testing.assert_array_equal(seen.features, found.features)
     assert PixelSight(str(tmp_path)).plan() != PixelSight(str(tmp_path), camera=Camera(noise=30)).plan()
+
+
+def equal(one, other):
+    np.testing.assert_array_equal(one.features, other.features)
+    np.testing.assert_array_equal(one.boxes, other.boxes)
+    return (one.width, one.height) == (other.width, other.height)
+
+
+def test_a_drawn_picture_is_seen_as_its_scene_is(tmp_path):
+    """The picture of a scene and camera, drawn elsewhere: also from a file, of another mode, and larger."""
+    scene, camera = sample_scene(5), Camera(noise=12)
+    sight, picture = PixelSight(str(save_detector(tmp_path)), camera=camera), draw_picture(scene, camera=camera)
+    found = sight.look(picture)
+    assert equal(found, sight.see(scene))
+    assert not np.array_equal(found.features, PixelSight(str(tmp_path), camera=CLEAN).see(scene).features)
+    assert len(found.boxes) <= MAX_DETECTED
+    assert (found.boxes >= 0).all()
+    assert (found.boxes <= [WIDTH, HEIGHT, WIDTH, HEIGHT]).all()
+    picture.save(tmp_path / "scene.png")
+    picture.convert("RGBA").save(tmp_path / "transparent.png")
+    assert equal(found, sight.look(read_picture(tmp_path / "scene.png")))
+    assert equal(found, sight.look(read_picture(tmp_path / "transparent.png")))
+    draw_picture(scene, 2.0).convert("L").save(tmp_path / "large.png")
+    large = sight.look(read_picture(tmp_path / "large.png"))
+    assert (large.width, large.height) == (WIDTH, HEIGHT)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [("gone.png", None, "gone.png: "), ("text.png", b"text", "text.png: "), ("cut.png", "cut", "cut.png: ")],
+)
+def test_a_file_that_is_no_picture_is_one_clear_error(tmp_path, name, content, message):
+    path = tmp_path / name
+    if content == "cut":
+        draw_picture(sample_scene(5)).save(path)
+        content = path.read_bytes()[:5000]
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_picture(path)
 
 
 def test_pictures_that_are_missing_are_drawn_and_equal(tmp_path):

@@ -127,6 +127,23 @@ def test_a_picture_is_the_same_twice_and_a_camera_changes_it():
     assert draw_picture(scene, 0.5, CLEAN).size == (WIDTH // 2, HEIGHT // 2)
 
 
+def test_a_camera_is_less_or_more_uncertain_by_a_factor():
+    camera = Camera(noise=6.0, blur=0.5, light=0.25, clutter=5)
+    assert camera.times(2) == Camera(12.0, 1.0, 0.5, 10)
+    assert camera.times(0.5) == Camera(3.0, 0.25, 0.125, 2)
+    assert camera.times(1) == camera
+    assert camera.times(20).light == 1.0, "at most, all of it"
+    assert camera.times(0) == CLEAN
+    scene = sample_scene(3)
+    clean, *others = (
+        np.asarray(draw_picture(scene, camera=Camera().times(factor))).astype(int) for factor in (0, 1, 4)
+    )
+    assert clean.tobytes() == np.asarray(draw_picture(scene)).astype(int).tobytes()
+    errors = [np.abs(other - clean).mean() for other in others]
+    assert 0 < 1.5 * errors[0] < errors[1]
+    draw_picture(scene, camera=Camera().times(20))
+
+
 def test_nearer_things_cover_farther_ones():
     boxes = {"1": ("cabinet", 100, 100, 120, 120), "2": ("car", 140, 160, 120, 80)}
     record = {

@@ -184,6 +184,9 @@ class Objects(ReaderConfig):
     """Place among the features of a number that says how near an object is; pairs are compared by it as by their
     coordinates. -1: there is none."""
 
+    named: bool = False
+    """Features have names (`name_features`): a word is true of an object as far as the feature of its name says so."""
+
     @property
     def coordinates(self) -> int:
         """Numbers by which the places of two objects are compared."""

@@ -350,9 +350,12 @@ class ObjectReader(nn.Module):
         self.gate = nn.Embedding(vocabulary, self.concepts, padding_idx=0)
         self.concept_scale = nn.Parameter(torch.ones(()))
         self.concept_bias = nn.Parameter(torch.zeros(self.concepts))
-        self.named_scale = nn.Parameter(torch.ones(()))
-        self.named: Tensor
-        self.register_buffer("named", torch.full((vocabulary,), -1))
+        if config.named:
+            self.named_scale = nn.Parameter(torch.ones(()))
+            self.named: Tensor
+            self.register_buffer("named", torch.full((vocabulary,), -1))
+            self.spell = nn.Linear(self.concepts, width, bias=False)
+        self.has_names = config.named
         self.turned = nn.Embedding(vocabulary, 1, padding_idx=0)
         order = _ordered_size(self.positions)
         self.plan_sizes = (heads * sizes.words, RELATIONS * sizes.words, self.slots + RELATIONS, beside, heads, order)
@@ -393,8 +396,9 @@ class ObjectReader(nn.Module):
     def word_axes(self) -> dict[str, tuple[int, ...]]:
         """Parameter -> its axes that are numbered by the words of the vocabulary."""
         embeddings = ("word", "turned", "operation")
-        of_words = {"concept_bias": (0,), "named": (0,)}
-        return {"gate.weight": (0, 1), **of_words, **{f"{name}.weight": (0,) for name in embeddings}}
+        of_names = {"named": (0,), "spell.weight": (1,)} if self.has_names else {}
+        of_words = {"gate.weight": (0, 1), "concept_bias": (0,), **of_names}
+        return of_words | {f"{name}.weight": (0,) for name in embeddings}
 
     @torch.no_grad()
     def invert(self, words: Iterable[int]) -> None:
@@ -410,7 +414,8 @@ class ObjectReader(nn.Module):
         self.gate.weight[together[:, : self.concepts]] += LINK
 
     def name_features(self, named: Mapping[int, int]) -> None:
-        """Let words be true of the objects in which the feature of the same name is large. `named`: word -> feature."""
+        """Let words be true of the objects in which the feature of the same name is large, where features have names.
+        `named`: word -> feature."""
         for word, feature in named.items():
             self.named[word] = feature
 
@@ -442,9 +447,9 @@ class ObjectReader(nn.Module):
         return (self.concept_scale * scores + self.concept_bias).tanh()
 
     def _named(self, features: Tensor) -> Tensor | None:
-        """(specifications, objects, vocabulary) the features of words' names, 0 for words without; None if no word has
-        one."""
-        if not bool((self.named >= 0).any()):
+        """(specifications, objects, vocabulary) the features of words' names, 0 for words without; None if features
+        have no names."""
+        if not self.has_names:
             return None
         return features[..., self.named.clamp(min=0)].masked_fill(self.named < 0, 0.0)
 
@@ -507,9 +512,22 @@ class ObjectReader(nn.Module):
         compared = self._compare(_split(INITIAL_WORD_WEIGHT + plan[1], RELATIONS), plan[5], view)
         gated = (mean.flatten(2) * self.value_gate(query), view.deviation * self.deviation_gate(query))
         result: Tensor = self.join(torch.cat([*gated, attended, certainty, counts, compared], dim=2))
+        if view.gates is not None and scene.named is not None:
+            result = result + self._spelt(view)
         leak = LEAK / MAX_LOGIT * (matches[:, :, 0] + related[:, :, 0]) * scene.exists[:, None]
         marks = picked[:, :, 0] + leak - leak.detach()
         return result + self.mark * (marks @ self.code[: marks.shape[2]])
+
+    def _spelt(self, view: ObjectView) -> Tensor:
+        """(batch, rows, width) the words that are true of what the parents have found, in the respects that the routine
+        names: `query_color` of a red thing is spelt `red`."""
+        assert view.gates is not None
+        assert view.scene.named is not None
+        found = view.found.amax(dim=2)
+        shares = found / (found.sum(dim=2, keepdim=True) + NULL_WEIGHT)
+        words = view.scene.places.times(shares, view.scene.named[..., : self.concepts])
+        spelt: Tensor = self.spell(words * view.gates.sum(dim=2))
+        return spelt
 
     def _values(self, weights: Tensor, scene: Scene) -> Tensor:
         """(batch, rows, heads, width / heads) values of objects, weighted (batch, rows, heads, objects) head by

@@ -101,8 +101,13 @@ class Visual(TaskBase):
     def reader_config(self) -> ReaderConfig:
         from program_guided.tasks.visual.embedded.vectors import PARTS
 
-        depth = -1 if self.opened.features.plan is None else PARTS["ground"].start
-        return Objects(features=self.opened.feature_count, positions=4, depth=depth)
+        embedded = self.opened.features.plan is not None
+        return Objects(
+            features=self.opened.feature_count,
+            positions=4,
+            depth=PARTS["ground"].start if embedded else -1,
+            named=embedded and self.named_features,
+        )
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -190,9 +195,8 @@ class Visual(TaskBase):
         fit = getattr(model.reader, "fit", None)
         if fit is not None:
             fit(tensors_of(self._sample()))
-        name = getattr(model.reader, "name_features", None)
-        if name is not None and self.named_features:
-            name(self._named_features())
+        if getattr(model.reader, "has_names", False):
+            model.reader.name_features(self._named_features())
         invert = getattr(model.reader, "invert", None)
         if invert is not None:
             invert([at for at, word in enumerate(self.vocabulary.words) if word == INVERTING_ROLE])
@@ -203,11 +207,9 @@ class Visual(TaskBase):
             link(torch.from_numpy(self._together()))
 
     def _named_features(self) -> dict[int, int]:
-        """Word -> the feature of the same name, where features have names: in vectors of the embedded world."""
+        """Word -> the feature of the same name, in vectors of the embedded world."""
         from program_guided.tasks.visual.embedded.vectors import FEATURE_NAMES
 
-        if self.opened.features.plan is None:
-            return {}
         numbers = {word: at for at, word in enumerate(self.vocabulary.words)}
         return {numbers[name]: at for at, name in enumerate(FEATURE_NAMES) if name and name in numbers}
 
