@@ -97,9 +97,9 @@ Texture = Callable[[ImageDraw.ImageDraw, Image.Image, int, Random], None]
 def _wood(draw: ImageDraw.ImageDraw, tile: Image.Image, unit: int, random: Random) -> None:
     """Grain."""
     width, height = tile.size
-    for y in range(2 * unit, height, 6 * unit):
+    for y in range(2 * unit, height, 7 * unit):
         points = [(x, y + random.randint(-unit, unit)) for x in range(0, width + 4 * unit, 4 * unit)]
-        draw.line(points, (92, 52, 20, 210), unit)
+        draw.line(points, (92, 52, 20, 240), 2 * unit)
 
 
 def _metal(draw: ImageDraw.ImageDraw, tile: Image.Image, unit: int, random: Random) -> None:
@@ -120,13 +120,13 @@ def _metal(draw: ImageDraw.ImageDraw, tile: Image.Image, unit: int, random: Rand
 def _plastic(draw: ImageDraw.ImageDraw, tile: Image.Image, unit: int, random: Random) -> None:
     """Studs."""
     width, height = tile.size
-    for x in range(5 * unit, width, 9 * unit):
-        for y in range(5 * unit, height, 9 * unit):
+    for x in range(4 * unit, width, 8 * unit):
+        for y in range(4 * unit, height, 8 * unit):
             draw.ellipse(
                 (x - 2 * unit, y - 2 * unit, x + 2 * unit, y + 2 * unit),
-                (255, 255, 255, 120),
-                (20, 20, 20, 160),
-                max(1, unit // 2),
+                (255, 255, 255, 220),
+                (20, 20, 20, 220),
+                unit,
             )
 
 
@@ -141,22 +141,22 @@ def _glass(draw: ImageDraw.ImageDraw, tile: Image.Image, unit: int, random: Rand
 def _leather(draw: ImageDraw.ImageDraw, tile: Image.Image, unit: int, random: Random) -> None:
     """Crossed seams."""
     width, height = tile.size
-    for at in range(-height, width + height, 10 * unit):
-        for along in range(0, height, 3 * unit):
+    for at in range(-height, width + height, 14 * unit):
+        for along in range(0, height, 5 * unit):
             x = at + along
-            draw.line((x + unit, along, x + 2 * unit, along + unit), (40, 20, 10, 230), unit)
-            draw.line((x, along, x + unit, along + unit), (250, 235, 200, 240), unit)
+            draw.line((x + 2 * unit, along, x + 4 * unit, along + 2 * unit), (40, 20, 10, 240), 2 * unit)
+            draw.line((x, along, x + 2 * unit, along + 2 * unit), (250, 235, 200, 250), 2 * unit)
 
 
 def _cloth(draw: ImageDraw.ImageDraw, tile: Image.Image, unit: int, random: Random) -> None:
     """Weave."""
     width, height = tile.size
-    for x in range(0, width, 5 * unit):
-        for y in range(0, height, 5 * unit):
-            if (x + y) // (5 * unit) % 2:
-                draw.line((x, y, x + 4 * unit, y), (20, 20, 20, 130), unit)
+    for x in range(0, width, 6 * unit):
+        for y in range(0, height, 6 * unit):
+            if (x + y) // (6 * unit) % 2:
+                draw.line((x, y, x + 5 * unit, y), (20, 20, 20, 190), 2 * unit)
             else:
-                draw.line((x, y, x, y + 4 * unit), (255, 255, 255, 130), unit)
+                draw.line((x, y, x, y + 5 * unit), (255, 255, 255, 190), 2 * unit)
 
 
 def _dirty(draw: ImageDraw.ImageDraw, tile: Image.Image, unit: int, random: Random) -> None:
