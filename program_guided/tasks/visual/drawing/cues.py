@@ -168,7 +168,7 @@ def _dirty(draw: ImageDraw.ImageDraw, tile: Image.Image, unit: int, random: Rand
         draw.ellipse((x - 1.3 * r, y - r, x + 1.3 * r, y + r), (70, 72, 28, 240), (38, 36, 12, 255), unit)
 
 
-BLOTCHES = 7
+BLOTCHES = 4
 GAP = 9
 """Distance of the lines of a pattern in widths of the outline."""
 
@@ -205,6 +205,8 @@ TEXTURES: dict[str, Texture] = {
     "dirty": _dirty,
 }
 """Value -> its texture, in the order in which they are laid on."""
+PATTERNS = ("striped", "checkered", "dotted")
+"""Patterns, of the lower half: the material is seen in the upper one."""
 MATERIALS = ("wood", "metal", "plastic", "glass", "leather", "cloth")
 GRAIN = 40
 """Sides of a tile in units of the texture of a material, at most: it is as coarse as the object is large."""
@@ -221,8 +223,10 @@ def textured(tile: Image.Image, attributes: Collection[str], unit: int, random: 
             layer = Image.new("RGBA", tile.size)
             grain = max(unit + 1, min(tile.size) // GRAIN) if value in MATERIALS else unit
             draw_texture(ImageDraw.Draw(layer), tile, grain, random)
-            if value in ("striped", "checkered", "dotted") and "black" in attributes:
-                layer = ImageChops.add(layer, Image.new("RGBA", tile.size, (245, 245, 245, 0)))
+            if value in PATTERNS:
+                if "black" in attributes:
+                    layer = ImageChops.add(layer, Image.new("RGBA", tile.size, (245, 245, 245, 0)))
+                layer.paste((0, 0, 0, 0), (0, 0, tile.width, tile.height // 2))
             shown = ImageChops.multiply(layer.getchannel("A"), tile.getchannel("A"))
             tile.paste(layer.convert("RGB"), mask=shown)
     return tile
