@@ -17,7 +17,10 @@ from typing import Any
 
 from PIL import Image
 
-from program_guided.tasks.visual.domain import program_of
+from program_guided.errors import DataError
+from program_guided.language.vocabulary import Vocabulary
+from program_guided.tasks.executor import check_words
+from program_guided.tasks.visual.domain import DOMAIN, program_of
 from program_guided.tasks.visual.photographs.executor import PhotographExecutor
 from program_guided.tasks.visual.reasoner import Reasoning
 
@@ -41,7 +44,12 @@ def reasonings(root: Path, executor: PhotographExecutor) -> Iterator[tuple[dict[
         if kind in seen:
             continue
         seen.add(kind)
-        yield question, executor.run(program_of(question["semantic"]), root / "images" / f"{question['imageId']}.jpg")
+        program = program_of(question["semantic"])
+        try:
+            check_words(program, Vocabulary(executor.words), DOMAIN)
+        except DataError:
+            continue  # a word that train does not have
+        yield question, executor.run(program, root / "images" / f"{question['imageId']}.jpg")
 
 
 def chosen(root: Path, executor: PhotographExecutor) -> list[tuple[dict[str, Any], Reasoning, bool]]:
