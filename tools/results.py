@@ -267,10 +267,10 @@ def real_data() -> str:
     figures = results("real_pictures")
     questions, pictures = figures["questions"], figures["pictures"]
     return prose(
-        f"""The executor learns from {questions["train"]:,} real GQA questions about {pictures["train"]} pictures, by
-        their answers alone, and is then asked {questions["test"]:,} questions about {pictures["test"]} other pictures.
-        `blind` is trained in the same way without pictures; `shuffled` was trained with pictures and is shown wrong
-        ones. Each learns what to add to an answer prior, kernel ridge regression over the answers to similar questions.
+        f"""Learned from {questions["train"]:,} real GQA questions about {pictures["train"]} pictures, by their answers
+        alone; then asked {questions["test"]:,} questions about {pictures["test"]} other pictures. The answer prior is
+        kernel ridge regression over the answers to similar questions about similar pictures, and executes nothing; an
+        executor is added to it, or answers alone. `blind` is the same without pictures; `shuffled` is shown wrong ones.
         Mean of three seeds ([raw figures](../results/real_pictures.json)); the most frequent answer to the same program
         is right in {figures["priors"]["whole program"]:.1f} %, and {figures["unknown_answers"]:.1f} % of the answers
         are never given in train. The questions come from the testdev split, so these figures are **not comparable with
@@ -286,12 +286,11 @@ def real() -> str:
         (name, f"{accuracy:.1f}", *(f"{figures['structural'][kind][name]:.1f}" for kind in KINDS))
         for name, accuracy in figures["accuracy"].items()
     )
-    gained = [figures["differences"][f"picture - {other}"] for other in ("blind", "shuffled")]
-    right, wrong = (
-        f"{each['points']:.1f} points (95 % interval over pictures: {each['low']:.1f} to {each['high']:.1f})"
-        for each in gained
+    differences = (
+        (name, f"{each['points']:+.1f}", f"{each['low']:+.1f} to {each['high']:+.1f}")
+        for name, each in figures["differences"].items()
     )
-    worth = prose(f"Pictures are worth {right}; beside wrong ones, {wrong}.")
+    worth = table(("difference", "points", "95 % interval over pictures"), differences)
     return f"{table(('% of questions answered', 'all', *KINDS), rows)}\n\n{worth}"
 
 

@@ -20,6 +20,7 @@ from program_guided.tasks.visual.photographs.settings import PictureSettings
 from program_guided.tasks.visual.release.skipping import Skipped
 
 if TYPE_CHECKING:
+    from program_guided.tasks.visual.index import Index
     from program_guided.tasks.visual.photographs.study import PictureData
 
 __all__ = ["Experiment"]
@@ -27,7 +28,6 @@ __all__ = ["Experiment"]
 TRAIN = ("train_balanced", "train", "train_all")
 TEST = ("dev", "testdev_balanced", "test_balanced", "val_balanced", "testdev", "test", "val")
 """Possible names of the training set and of the test set; the first available one is used."""
-MODELS: tuple[Literal["picture", "blind"], ...] = ("picture", "blind")
 Show = Callable[..., None]
 """Called with a description, the number done, and the `total`."""
 
@@ -37,18 +37,22 @@ class Experiment:
     """Train and evaluate executors for one experiment. An interrupted one is resumed by the same command."""
 
     what: tyro.conf.Positional[Literal["pictures"]]
-    """pictures: does an executor that is trained on few photographs, by answers alone, use them? Compared with one
-    without pictures, and with the same executor on wrong pictures."""
+    """pictures: does an executor that is trained on few photographs, by answers alone, use them? An answer prior, that
+    and an executor, and an executor alone; each compared with itself without pictures, and with wrong ones."""
     root: Path
-    """Folder with train_questions.json and dev_questions.json (or other names of the release), and `images`."""
+    """Folder in the release's layout: train_questions.json and dev_questions.json (or other names of the release),
+    whose questions have programs and answers; `images`, the photographs as ID.jpg; and, if there is one, `ontology`,
+    the release's lists of names, attributes and relations."""
     features: OptionalPath = None
-    """The pictures' features: a file, extracted if missing, or a folder of the release; by default a file in --out."""
+    """Features of the release's kind, whose objects are the parts that executors point at; by default, parts and
+    features are extracted from the pictures, to files in --out."""
     seeds: int = 3
     """Number of seeds; each trains all executors."""
     folds: int = 0
     """Number of cross-validation folds of train, instead of the test, to choose settings; 0 for the test."""
     out: Path = Path("out/real-pictures")
-    """Folder of the index, the features and the answers of finished seeds."""
+    """Folder of the index, the features and the answers of finished seeds, and of `executor`: those of the first seed,
+    kept for: proto run FILE --image photo.jpg --agent OUT/executor"""
     steps: int = PictureSettings.steps
     """Number of updates of each executor."""
     members: int = PictureSettings.members
@@ -100,6 +104,7 @@ class Experiment:
         from program_guided.tasks.visual.features import ObjectFeatures
         from program_guided.tasks.visual.index import Index
         from program_guided.tasks.visual.index.building import make_index
+        from program_guided.tasks.visual.ontology import find_ontology
         from program_guided.tasks.visual.photographs.study import PictureData
         from program_guided.tasks.visual.release.sources import question_sets
 
@@ -112,7 +117,16 @@ class Experiment:
             index = Index.open(folder)
             for line in index.skipped():
                 skipped.add(line)
-            return PictureData.read(index, train, test, features)
+            parts = None if self.features else self._parts(index, show)
+            return PictureData.read(index, train, test, features, parts, find_ontology(self.root))
+
+    def _parts(self, index: Index, show: Show) -> Path:
+        """The parts of the pictures that questions are about, extracted if missing."""
+        from program_guided.tasks.visual.photographs.parts import extract_parts
+
+        path = self.out / "parts.npz"
+        extract_parts(self.root / "images", path, index.images, lambda done, total: show("parts", done, total=total))
+        return path
 
     def _extracted(self, show: Show, skipped: Skipped) -> Path:
         """The features of the pictures, extracted if missing."""
@@ -135,22 +149,37 @@ class Experiment:
 
     def _figures(self, data: PictureData, settings: PictureSettings, name: str, show: Show) -> dict[str, Any]:
         """Figures of one split of the data; the answers of finished seeds are kept in a folder of that name."""
-        from program_guided.tasks.visual.photographs.study import learn, measure, plan_of
+        from program_guided.tasks.visual.photographs.study import measure, plan_of, prior_answers
 
         folder = unfinished(self.out / name, plan_of(data, settings))
-        predicted: dict[str, list[list[str]]] = {}
+        path, predicted = folder / "prior.json", dict[str, list[list[str]]]()
+        if not path.is_file():
+            write_atomically(path, json.dumps(prior_answers(data)).encode("ascii"))
+        for of, found in _answers(path, len(data.test.questions)).items():
+            predicted[of] = [found] * self.seeds
         for seed in range(self.seeds):
-            for kind in MODELS:
-                path, title = folder / f"{kind}-{seed}.json", f"{name} seed {seed} {kind}"
-                if not path.is_file():
-                    updates = partial(show, title, total=settings.steps * settings.members)
-                    answers = learn(data, settings, seed, kind, updates)
-                    write_atomically(path, json.dumps(answers).encode("ascii"))
-                    if not sys.stderr.isatty():  # there are no progress bars
-                        print(f"{title}: trained", file=sys.stderr, flush=True)
-                for pictures, found in _answers(path, len(data.test.questions)).items():
-                    predicted.setdefault(pictures, []).append(found)
+            for model in ("prior + executor", "executor"):
+                for blind in (False, True):
+                    path = folder / f"{model.replace(' + ', '-')}{'-blind' * blind}-{seed}.json"
+                    if not path.is_file():
+                        self._learn(data, settings, (seed, model, blind), path, partial(show, f"{name} {path.stem}"))
+                    for of, found in _answers(path, len(data.test.questions)).items():
+                        predicted.setdefault(of, []).append(found)
         return measure(data, predicted)
+
+    def _learn(
+        self, data: PictureData, settings: PictureSettings, which: tuple[int, Any, bool], path: Path, show: Show
+    ) -> None:
+        """Train the executors of a seed, and keep their answers; and those with pictures alone of the first seed."""
+        from program_guided.tasks.visual.photographs.executor import PhotographExecutor
+        from program_guided.tasks.visual.photographs.study import learn
+
+        learned = learn(data, settings, *which, partial(show, total=settings.steps * settings.members))
+        if which == (0, "executor", False) and not self.folds:
+            PhotographExecutor.of(learned, settings).save(self.out / "executor")
+        write_atomically(path, json.dumps(learned.answers()).encode("ascii"))
+        if not sys.stderr.isatty():  # there are no progress bars
+            print(f"{path.stem}: trained", file=sys.stderr, flush=True)
 
 
 def _answers(path: Path, count: int) -> dict[str, list[str]]:

@@ -32,7 +32,8 @@ class Run:
     seed: int = 0
     """Seed of the scene; left out, the one that the program names (# seed: 9), or 0."""
     image: OptionalText = None
-    """Id of a picture of the data or features, instead of a scene of the embedded world."""
+    """Id of a picture of the data or features, instead of a scene of the embedded world; or the file of a photograph,
+    for an executor that 'proto experiment pictures' has kept."""
     images: OptionalPath = None
     """Folder of pictures to draw on; by default the scene is drawn from its graph, or the detected boxes if there is
     none."""
@@ -45,15 +46,31 @@ class Run:
         """Return 1 if the answer differs from the oracle's."""
         from program_guided.tasks.executor import load_executor
 
-        self._check(task)
-        reasoner: Reasoner = load_executor(agent, task)
-        reasoner.check(program, str(path))
-        reasoning = reasoner.run(program, self.seed) if self.image is None else self._about(task, reasoner, program)
+        photograph = self._on_photograph(path, program, agent)
+        if photograph is None:
+            self._check(task)
+            reasoner: Reasoner = load_executor(agent, task)
+            reasoner.check(program, str(path))
+            reasoning = reasoner.run(program, self.seed) if self.image is None else self._about(task, reasoner, program)
+        else:
+            reasoning = photograph
         if self.png is not None:
             with renamed(self.png) as temporary:
                 reasoning.picture(path.name).save(temporary, "PNG")
         self._report(path, reasoning)
         return int(reasoning.right is False)
+
+    def _on_photograph(self, path: Path, program: Program, agent: str) -> Reasoning | None:
+        """Execute the program on a photograph; None if the agent is not for photographs."""
+        from program_guided.tasks.visual.photographs.executor import PhotographExecutor
+
+        if not PhotographExecutor.is_kept(agent):
+            return None
+        if self.image is None:
+            raise DataError(f"{agent}: executes programs on photographs; name the file of one as the image")
+        if self.png is not None:
+            check_png(self.png)
+        return PhotographExecutor.load(Path(agent)).run(program, Path(self.image), str(path))
 
     def _check(self, task: Visual) -> None:
         """Raise `DataError` for options that exclude each other."""

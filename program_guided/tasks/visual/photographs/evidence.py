@@ -21,12 +21,39 @@ from torch import Tensor, nn
 
 from program_guided.models.attention import Watch
 
-__all__ = ["ARGUMENTS", "MENTIONS", "Evidence", "EvidenceReader"]
+__all__ = ["ARGUMENTS", "MENTIONS", "Evidence", "EvidenceReader", "PartEvidence"]
 
 MENTIONS = 2
 """Number of binary features of an answer: the last routine mentions it, any routine mentions it."""
 ARGUMENTS = 3
 """Position of a routine's role and names among its words, after family, category and `not`."""
+
+
+@dataclass(frozen=True)
+class PartEvidence:
+    """Evidence at the parts of pictures."""
+
+    words: Tensor
+    """(pictures, parts, words + 1) evidence for words, 0 for the last"""
+    features: Tensor
+    """(pictures, parts, features) what heads read"""
+    boxes: Tensor
+    """(pictures, parts, 4) shares of the picture"""
+    pairs: Tensor
+    """(pictures, parts, parts, features of pairs) how parts stand to each other"""
+    rows: Tensor
+    """(vocabulary,) the row in `words` of each word of programs"""
+    answers: Tensor
+    """(pictures, parts, answers) evidence for answers"""
+    odds: Tensor
+    """(pictures, parts, answers) its exponential"""
+    sides: Tensor
+    """(vocabulary,) the answer that a relation is, -1 for none"""
+
+    @property
+    def count(self) -> int:
+        """Number of parts."""
+        return self.boxes.shape[1]
 
 
 @dataclass(frozen=True)
@@ -41,6 +68,8 @@ class Evidence:
     """(answers,) the number of an answer's word, 0 if it is not in the vocabulary"""
     of: Tensor | None = None
     """(batch,) the picture that each program is about; None: program i is about picture i"""
+    parts: PartEvidence | None = None
+    """Evidence at the parts of the pictures; None for an executor without pictures"""
     mentions: Tensor | None = None
     """(batch, answers, MENTIONS) 1 for answers that the programs mention; None: all 0"""
 
@@ -56,6 +85,11 @@ class Evidence:
         named[..., 1].scatter_(1, words[:, :, ARGUMENTS:].flatten(1), 1.0)
         named[:, 0] = 0.0
         return replace(self, mentions=named[:, self.spelt])
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Number of parts of a picture, and of the features of a part that heads read."""
+        return (0, 1) if self.parts is None else (self.parts.boxes.shape[1], self.parts.features.shape[2])
 
     @property
     def pictures(self) -> Tensor:

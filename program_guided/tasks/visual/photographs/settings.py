@@ -14,7 +14,7 @@ __all__ = ["PictureSettings"]
 class PictureSettings(SupervisedSettings):
     """Partial supervision on few photographs."""
 
-    steps: int = 150
+    steps: int = 200
     """Number of updates of each executor."""
     learning_rate: float = 3e-3
     """Peak learning rate."""
@@ -28,7 +28,7 @@ class PictureSettings(SupervisedSettings):
     """Probability that a word of a program is replaced by the unknown word in training."""
     reader_dropout: float = 0.4
     """Dropout in the reader of evidence."""
-    members: int = 6
+    members: int = 3
     """Number of executors of a seed, whose probabilities are averaged."""
     word_width: int = 16
     """Width of a word's embedding; an executor is eight times as wide."""

@@ -1,14 +1,15 @@
 """Study of photographs: an executor is trained on a few hundred of them, by answers alone, and tested on others.
 
-Two controls: `blind`, trained in the same way without pictures, and `shuffled`, the trained executor with wrong
-pictures. The executor is that of all tasks (`plus`, the target `partial`); pictures are read as evidence for words
-(`evidence.py`), predicted from weak labels of the same questions (`weak_labels.py`). The outputs of an executor are
-added to the answer prior (`answer_prior.py`), which for `blind` compares programs alone. A seed is an ensemble of
-executors whose probabilities are averaged.
+Three models are compared: the answer prior alone (`answer_prior.py`), which executes nothing; the prior and an
+executor, whose scores are added; and an executor alone. Each has two controls: `blind`, the same without pictures, and
+`shuffled`, the same model with wrong pictures. The executor is `plus`, and points at parts of the picture
+(`pointing.py`); parts are read as evidence for words (`evidence.py`), fitted to weak labels of the same questions
+(`weak_labels.py`, `part_words.py`). A seed is an ensemble of executors whose probabilities are averaged.
 
-    data = PictureData.read(index, "train", "dev", features)
-    answers = learn(data, PictureSettings(), seed=0, kind="picture")      # {"picture": [...], "shuffled": [...]}
-    figures = measure(data, {"picture": [answers["picture"], ...], "blind": [...], "shuffled": [...]})
+    data = PictureData.read(index, "train", "dev", features, parts, ontology)
+    learned = learn(data, PictureSettings(), seed=0, model="executor")      # the executors of a seed
+    answers = learned.answers()                              # {"executor": [...], "executor shuffled": [...]}
+    figures = measure(data, {"prior": [...], "executor": [answers["executor"], ...], ...})
 
 Departures from the paper: it has detected objects and a million questions. The data come from the release's testdev
 split, so figures are not comparable with the paper's split.
@@ -16,9 +17,10 @@ split, so figures are not comparable with the paper's split.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -33,25 +35,40 @@ from program_guided.language.syntax import Call, flatten
 from program_guided.learning.execution import Programs, execute
 from program_guided.learning.learner import Learner
 from program_guided.learning.results import NO_TARGET
-from program_guided.models.config import PlusConfig
-from program_guided.models.model import Model, Sizes
-from program_guided.models.readers.config import Custom
-from program_guided.registry import build_model
 from program_guided.tasks.visual.batches import BOOLEAN_TARGETS, TYPES, programs_of
-from program_guided.tasks.visual.domain import ANSWER, COMPARATIVES, DOMAIN, OBJECTS, RESULTS, row_of
+from program_guided.tasks.visual.domain import COMPARATIVES, RESULTS, row_of
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.assembly import UNKNOWN_WORD
+from program_guided.tasks.visual.ontology import Ontology
 from program_guided.tasks.visual.photographs.answer_prior import AnswerPrior, Traits
-from program_guided.tasks.visual.photographs.evidence import ARGUMENTS, Evidence, EvidenceReader
+from program_guided.tasks.visual.photographs.evidence import ARGUMENTS, Evidence
+from program_guided.tasks.visual.photographs.part_words import Classes, PartLabels, cross_fit
+from program_guided.tasks.visual.photographs.parts import Parts
+from program_guided.tasks.visual.photographs.pointing import Pointing
+from program_guided.tasks.visual.photographs.reading import Reading, no_evidence, untrained
 from program_guided.tasks.visual.photographs.settings import PictureSettings
-from program_guided.tasks.visual.photographs.weak_labels import KINDS, TRUST, Views, WeakLabels, predict, singular
+from program_guided.tasks.visual.photographs.weak_labels import Views, WeakLabels, singular
 from program_guided.tasks.visual.release.reading import Question
 from program_guided.tasks.visual.statistics import BLIND_VIEWS, blind_prior
 
-__all__ = ["NOT_COMPARABLE", "PictureData", "PictureSettings", "learn", "measure", "plan_of"]
+__all__ = [
+    "CONTROLS",
+    "MODELS",
+    "NOT_COMPARABLE",
+    "Learned",
+    "PictureData",
+    "PictureSettings",
+    "learn",
+    "measure",
+    "plan_of",
+    "prior_answers",
+]
 
-Kind = Literal["picture", "blind"]
+ModelName = Literal["prior", "prior + executor", "executor"]
+MODELS: tuple[ModelName, ...] = ("prior", "prior + executor", "executor")
+CONTROLS = ("", " blind", " shuffled")
+"""Behind the name of a model: with pictures, without, with wrong ones."""
 NOT_COMPARABLE = "The data come from the testdev split: these figures are not comparable with the paper's split."
 PRIORS = ("majority", "last operation", "whole program")
 STRUCTURAL = {
@@ -66,12 +83,18 @@ STRUCTURAL = {
     "common": "compare",
 }
 """Family of the last operation -> structural type; comparatives of `choose` are `compare` too."""
+COMPARED = (("prior + executor", "prior"), *((model, model + control) for model in MODELS for control in CONTROLS[1:]))
+"""Pairs of models whose difference is measured."""
 BATCH = 512
 """Questions answered in one batch."""
 RESAMPLES = 10_000
 """Number of bootstrap resamples of the pictures for an interval."""
 CONFIDENCE = 95
 """Percent of the resamples inside of an interval."""
+
+
+FittedPrior = tuple[bool, int, int, AnswerPrior]
+"""Whether it is of Boolean questions, the first and the number of its scores, and the prior."""
 
 
 @dataclass(frozen=True)
@@ -154,12 +177,17 @@ class PictureData:
     train: QuestionTensors
     test: QuestionTensors
     views: Views
+    parts: Parts
+    classes: Classes
+    ontology: Ontology
     words: tuple[str, ...]
     answers: tuple[str, ...]
 
     @classmethod
-    def read(cls, index: Index, train: str, test: str, features: ObjectFeatures) -> PictureData:
-        """Read the data from an index and a file of features."""
+    def read(
+        cls, index: Index, train: str, test: str, features: ObjectFeatures, parts: Path | None, ontology: Ontology
+    ) -> PictureData:
+        """Read the data from an index, a file of features, and one of parts; without it, the objects are the parts."""
         sets = (index.questions(name) for name in (train, test))
         images = [
             index.images[number] for number in np.unique(np.concatenate([each.columns["image"] for each in sets]))
@@ -167,7 +195,11 @@ class PictureData:
         pictures = {image: number for number, image in enumerate(images)}
         train_questions, test_questions = (QuestionTensors.read(index, name, pictures) for name in (train, test))
         words, answers = index.words[: index.known_words], index.answers[: index.known_answers]
-        data = cls(train_questions, test_questions, Views.read(features, images), tuple(words), tuple(answers))
+        views = Views.read(features, images)
+        found = Parts.of_objects(features, images) if parts is None else Parts.read(parts, images)
+        named = parts is not None and features.classifies
+        classes = found.classes((*features.classifier(), features.class_names()) if named else None)
+        data = cls(train_questions, test_questions, views, found, classes, ontology, tuple(words), tuple(answers))
         both = set(data.train.pictures.tolist()) & set(data.test.pictures.tolist())
         if both:
             raise DataError(
@@ -182,7 +214,7 @@ class PictureData:
         part = np.random.default_rng(0).permutation(len(pictures)) % folds
         held_out = np.isin(self.train.programs.of.numpy(), pictures[part == number])
         train, test = (self.train.some(np.flatnonzero(which)) for which in (~held_out, held_out))
-        return PictureData(train, test, self.views, self.words, self.answers)
+        return PictureData(train, test, self.views, self.parts, self.classes, self.ontology, self.words, self.answers)
 
     @cached_property
     def weak_labels(self) -> WeakLabels:
@@ -191,34 +223,55 @@ class PictureData:
         answers = [str(question.answer) for question in self.train.questions]
         return WeakLabels.of(programs, answers, self.train.programs.of.numpy(), len(self.views.classes))
 
-    def evidence(self, seed: int) -> Evidence:
-        """Evidence for all pictures, predicted from the weak labels of those of train."""
-        labels = self.weak_labels
-        found = torch.from_numpy(predict(self.views, labels, self.train.pictures, np.random.default_rng(seed)))
-        answers = found[:, labels.rows(self.answers), : len(TRUST)]
-        return Evidence(found[:, labels.rows(self.words)], answers, self._spelt)
+    @cached_property
+    def fitted(self) -> tuple[Reading, Tensor]:
+        """The reading of parts, fitted to the weak labels of train, and the evidence for words at all parts."""
+        labels, train = self.weak_labels, self.train.pictures
+        part_labels = PartLabels.of(labels.words, labels.implied, labels.denied)
+        random = np.random.default_rng(0)
+        evidence, model = cross_fit(self.parts.features, self.classes, part_labels, train, self.ontology, random)
+        return Reading.fit(model, labels, self.parts, train, self.words, self.answers), evidence
 
+    @cached_property
+    def evidence(self) -> Evidence:
+        """Evidence for all pictures; that of a picture of train is without its own labels."""
+        reading, evidence = self.fitted
+        return reading.evidence(self.parts, evidence)
+
+    @cached_property
     def no_evidence(self) -> Evidence:
         """Evidence of zeros, for an executor without pictures."""
-        count = len(self.views.classes)
-        words, answers = torch.zeros(count, len(self.words), KINDS), torch.zeros(count, len(self.answers), len(TRUST))
-        return Evidence(words, answers, self._spelt)
+        return no_evidence(len(self.parts.boxes), self.words, self.answers)
 
-    def with_prior(self, kind: Kind, others: Sequence[QuestionTensors]) -> list[QuestionTensors]:
-        """The questions of train, then others, with their answer prior; for `blind`, pictures are not compared."""
-        every, pictures = [self.train, *others], self._similarity() if kind == "picture" else None
+    def with_prior(self, blind: bool, others: Sequence[QuestionTensors]) -> list[QuestionTensors]:
+        """The questions of train, then others, with their answer prior; if `blind`, pictures are not compared."""
+        every = [self.train, *others]
         found = [each.prior.clone() for each in every]
+        for boolean, first, count, prior in self._blind_priors if blind else self._priors:
+            rows = [(each.boolean == boolean).nonzero()[:, 0] for each in every]
+            traits = [each.traits(which, self._stems) for each, which in zip(others, rows[1:], strict=True)]
+            logarithms = [prior.own, *map(prior.predict, traits)]
+            for filled, which, values in zip(found, rows, logarithms, strict=True):
+                filled[which, first : first + count] = values
+        return [replace(each, prior=prior) for each, prior in zip(every, found, strict=True)]
+
+    @cached_property
+    def _priors(self) -> list[FittedPrior]:
+        return list(self._fitted_priors(self._similarity()))
+
+    @cached_property
+    def _blind_priors(self) -> list[FittedPrior]:
+        return list(self._fitted_priors(None))
+
+    def _fitted_priors(self, pictures: Tensor | None) -> Iterator[FittedPrior]:
+        """The priors of Boolean questions and of others, fitted to train."""
         for boolean, first, count in (
             (True, 0, len(BOOLEAN_TARGETS)),
             (False, len(BOOLEAN_TARGETS), len(self.answers)),
         ):
-            rows = [(each.boolean == boolean).nonzero()[:, 0] for each in every]
-            traits = [each.traits(which, self._stems) for each, which in zip(every, rows, strict=True)]
-            prior = AnswerPrior.of(traits[0], self.train.target[rows[0]], count, pictures)
-            logarithms = [prior.own, *(prior.predict(each) for each in traits[1:])]
-            for filled, which, values in zip(found, rows, logarithms, strict=True):
-                filled[which, first : first + count] = values
-        return [replace(each, prior=prior) for each, prior in zip(every, found, strict=True)]
+            rows = (self.train.boolean == boolean).nonzero()[:, 0]
+            traits = self.train.traits(rows, self._stems)
+            yield boolean, first, count, AnswerPrior.of(traits, self.train.target[rows], count, pictures)
 
     def _similarity(self) -> Tensor:
         """(pictures, pictures) similarity to those of train, scaled to a mean of 1 on the diagonal."""
@@ -232,28 +285,27 @@ class PictureData:
         first: dict[str, int] = {}
         return torch.tensor([first.setdefault(singular(word), number) for number, word in enumerate(self.words)])
 
-    @property
-    def _spelt(self) -> Tensor:
-        numbers = {word: number for number, word in enumerate(self.words)}
-        return torch.tensor([numbers.get(answer, 0) for answer in self.answers])
 
-
-def scores(model: Model, evidence: Evidence, batch: QuestionTensors) -> tuple[Tensor, Tensor]:
+def scores(model: Pointing, evidence: Evidence, batch: QuestionTensors) -> tuple[Tensor, Tensor]:
     """(questions, 2) scores of yes and no, and (questions, answers) scores of answers, for all questions."""
-    programs, count = batch.programs, len(BOOLEAN_TARGETS)
-    results = execute(model, evidence, programs)
-    rows = results[torch.arange(len(results)), batch.last]
+    programs, count, every = batch.programs, len(BOOLEAN_TARGETS), torch.arange(len(batch.last))
+    rows = execute(model, evidence, programs)[every, batch.last]
     specification = evidence.about(programs.of).mentioning(programs.words, batch.last)
-    answers = model.decode(rows, ANSWER) + model.reader.point(rows[:, None], specification)[:, 0, :-1]
-    return model.decode(rows, BOOLEAN) + batch.prior[:, :count], answers + batch.prior[:, count:]
+    booleans, answers = model.answer(rows, specification, programs.words[every, batch.last])
+    recall = model.recall
+    return booleans + recall[0] * batch.prior[:, :count], answers + recall[1] * batch.prior[:, count:]
 
 
 class PictureTraining(Learner[PictureSettings]):
     """Updates on uniformly drawn questions, with word dropout."""
 
+    model: Pointing
+    average: Pointing
+
     def __init__(self, data: PictureData, evidence: Evidence, settings: PictureSettings, seed: int) -> None:
         torch.manual_seed(seed)
-        super().__init__(_untrained(data, settings), settings, seed)
+        model = untrained(data.words, len(data.answers), evidence.sizes, settings)
+        super().__init__(model, settings, seed)
         self._train, self._evidence, self._random = data.train, evidence, np.random.default_rng(seed)
 
     def step(self) -> float:
@@ -277,47 +329,60 @@ class PictureTraining(Learner[PictureSettings]):
         return replace(batch, programs=kept)
 
 
-def _untrained(data: PictureData, settings: PictureSettings) -> Model:
-    config = PlusConfig(word_width=settings.word_width, heads=4, hidden=settings.hidden, blocks=settings.blocks)
-    sizes = Sizes(
-        vocabulary=data.words,
-        words=DOMAIN.routine_width,
-        operation_words=DOMAIN.operation_words,
-        inputs=DOMAIN.max_inputs,
-        sequential=DOMAIN.sequential,
-        results=((OBJECTS, None), (BOOLEAN, len(BOOLEAN_TARGETS)), (ANSWER, len(data.answers))),
-    )
+@dataclass(frozen=True)
+class Learned:
+    """The executors of a seed."""
 
-    def reader(sizes: Sizes, width: int) -> EvidenceReader:
-        return EvidenceReader(width, settings.hidden, sizes.words, KINDS, TRUST, settings.reader_dropout)
+    data: PictureData
+    model: ModelName
+    blind: bool
+    members: tuple[Pointing, ...]
 
-    model: Model = build_model("plus", config, sizes, Custom(reader))
-    return model
+    def answers(self) -> dict[str, list[str]]:
+        """Answers to the questions of test, by the name of the model and its control: with the right pictures, and with
+        wrong ones if it has pictures."""
+        data, evidence = self.data, self.data.no_evidence if self.blind else self.data.evidence
+        tests = {"": data.test} | ({} if self.blind else {" shuffled": _shuffled(data.test)})
+        if self.model != "executor":
+            _, *others = data.with_prior(self.blind, list(tests.values()))
+            tests = dict(zip(tests, others, strict=True))
+        found = {}
+        for control, test in tests.items():
+            together = torch.stack([_probabilities(each, evidence, test) for each in self.members]).mean(dim=0)
+            found[self.model + (" blind" if self.blind else control)] = _answers(together, data, test)
+        return found
 
 
 def learn(
     data: PictureData,
     settings: PictureSettings,
     seed: int,
-    kind: Kind,
+    model: ModelName,
+    blind: bool = False,
     progress: Callable[[int], None] = lambda steps: None,
-) -> dict[str, list[str]]:
-    """Train the executors of a seed and predict the answers of test: with the right pictures and, for `picture`, with
-    wrong ones (`shuffled`). `progress` is called with the number of updates so far."""
-    tests = {kind: data.test} | ({"shuffled": _shuffled(data.test)} if kind == "picture" else {})
-    train, *others = data.with_prior(kind, list(tests.values()))
-    data, tests = replace(data, train=train), dict(zip(tests, others, strict=True))
-    found: dict[str, list[Tensor]] = {}
+) -> Learned:
+    """Train the executors of a seed. `progress` is called with the number of updates so far."""
+    evidence, trained = data.no_evidence if blind else data.evidence, data
+    if model != "executor":
+        trained = replace(data, train=data.with_prior(blind, [])[0])
+    members = []
     for member in range(settings.members):
-        own_seed = seed * settings.members + member
-        evidence = data.evidence(own_seed) if kind == "picture" else data.no_evidence()
-        training = PictureTraining(data, evidence, settings, own_seed)
+        training = PictureTraining(trained, evidence, settings, seed * settings.members + member)
         for done in range(settings.steps):
             training.step()
             progress(member * settings.steps + done + 1)
-        for name, test in tests.items():
-            found.setdefault(name, []).append(_probabilities(training.average.eval(), evidence, test))
-    return {name: _answers(torch.stack(each).mean(dim=0), data, tests[name]) for name, each in found.items()}
+        average = training.average.eval()
+        members.append(average)
+    return Learned(data, model, blind, tuple(members))
+
+
+def prior_answers(data: PictureData) -> dict[str, list[str]]:
+    """The most likely answers of the prior alone, with its controls."""
+    found, asked = {}, (data.test, data.test, _shuffled(data.test))
+    for control, blind, test in zip(CONTROLS, (False, True, False), asked, strict=True):
+        _, known = data.with_prior(blind, [test])
+        found["prior" + control] = _answers(known.prior.exp(), data, test)
+    return found
 
 
 def _shuffled(batch: QuestionTensors) -> QuestionTensors:
@@ -330,7 +395,7 @@ def _shuffled(batch: QuestionTensors) -> QuestionTensors:
 
 
 @torch.inference_mode()
-def _probabilities(model: Model, evidence: Evidence, batch: QuestionTensors) -> Tensor:
+def _probabilities(model: Pointing, evidence: Evidence, batch: QuestionTensors) -> Tensor:
     """(questions, 2 + answers) probabilities of yes and no, and of answers."""
     count, found = len(batch.questions), list[Tensor]()
     for first in range(0, count, BATCH):
@@ -363,9 +428,9 @@ def measure(data: PictureData, predicted: Mapping[str, Sequence[Sequence[str]]])
         "seeds": {name: [float(100 * each.mean()) for each in rights] for name, rights in right.items()},
         "accuracy": {name: float(100 * rights.mean()) for name, rights in right.items()},
         "differences": {
-            f"picture - {other}": difference(right["picture"], right[other], test.programs.of.numpy())
-            for other in right
-            if other != "picture"
+            f"{one} - {other}": difference(right[one], right[other], test.programs.of.numpy())
+            for one, other in COMPARED
+            if {one, other} <= right.keys()
         },
         "priors": {name: blind_prior(data.train.questions, test.questions, view) for name, view in views.items()},
         "unknown_answers": float(100 * np.mean([answer not in data.answers for answer in labels])),
@@ -396,5 +461,5 @@ def plan_of(data: PictureData, settings: PictureSettings) -> dict[str, Any]:
     return {
         "settings": asdict(settings),
         "questions": [[each.key for each in batch.questions] for batch in (data.train, data.test)],
-        "features": float(sum(np.abs(group).sum() for group in data.views.groups)),
+        "features": [float(np.abs(np.asarray(group)).sum()) for group in (*data.views.groups, data.parts.features)],
     }

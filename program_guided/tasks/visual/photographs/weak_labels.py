@@ -1,13 +1,10 @@
-"""Weak labels: the words that questions and their answers imply of pictures, and their prediction for other pictures.
+"""Weak labels: the words that questions and their answers imply of pictures; and features of whole pictures.
 
 Departures from the paper: it has detected objects. Here there are no labels of positions; but an answered question
-implies words that are true of its picture ("What is on the ham?" "mustard": ham and mustard). Ridge regression, in
-closed form, from a pretrained network's features of a picture to these words gives the evidence for a word: the log
-ratio of its predicted weight to its mean weight. Pictures of train must have the same distribution of evidence as
-pictures without labels, so theirs is predicted from the labels of other pictures (cross-fitting).
+implies words that are true of its picture ("What is on the ham?" "mustard": ham and mustard), and some that are not.
+Where in the picture they are true is learned by `part_words.py`.
 
     labels = WeakLabels.of(programs, answers, pictures, count)
-    evidence = predict(views, labels, labelled, random)       # (pictures, words, KINDS)
 """
 
 from __future__ import annotations
@@ -22,24 +19,10 @@ from program_guided.language.syntax import Call
 from program_guided.tasks.visual.domain import row_of
 from program_guided.tasks.visual.features import ObjectFeatures
 
-__all__ = ["KINDS", "TRUST", "Views", "WeakLabels", "implied_words", "predict", "singular"]
+__all__ = ["Views", "WeakLabels", "denied_words", "implied_words", "singular"]
 
 Floats = NDArray[np.float64]
 
-KINDS = 3
-"""Kinds of evidence for a word: predicted from weak labels, by the names of classes, and the difference of the first
-between the right and the left half of the picture."""
-TRUST = (0.2, 0.4)
-"""Initial weights of the first kinds as evidence for answers. By Bayes' rule these would be 1, but the answer prior has
-a part of the same information."""
-STRENGTH = 1.0
-"""Strength of ridge regression; a group of descriptors has a mean square of 1."""
-PARTS = 8
-"""Number of folds for cross-fitting."""
-LABEL_SMOOTHING, CLASS_SMOOTHING = 0.003, 0.001
-"""Added to the weights of words, and to probabilities of classes, before their ratio is taken."""
-MIN_RATIO = 0.1
-"""Minimum of the ratio of a word's predicted weight to its mean."""
 IRREGULAR = {
     "children": "child",
     "knives": "knife",
@@ -82,6 +65,16 @@ def implied_words(routines: Sequence[Call], answer: str) -> Iterator[str]:
         yield answer
 
 
+def denied_words(routines: Sequence[Call], answer: str) -> Iterator[str]:
+    """Words that are true of no part of a picture, implied by an answered question about it."""
+    last = routines[-1]
+    row, words = row_of(last)
+    if row.family == "exist" and answer == "no" and row_of(routines[last.inputs[0]])[0].family == "select":
+        yield from _word(routines[last.inputs[0]])
+    elif row.family == "choose" and row.form.options is not None and not row.form.has_role:
+        yield from (str(word) for word in words if str(word) != answer)
+
+
 def _object_words(routines: Sequence[Call], routine: int) -> Iterator[str]:
     """Words of a routine whose result is not empty, and of its ancestors."""
     call = routines[routine]
@@ -119,24 +112,31 @@ class WeakLabels:
 
     words: tuple[str, ...]
     """Words in the singular."""
-    weights: Floats
-    """(pictures, words) log(1 + n) for a word that n questions imply"""
+    implied: Floats
+    """(pictures, words) number of questions that imply a word"""
+    denied: Floats
+    """(pictures, words) number of questions that deny it"""
 
     @classmethod
     def of(
         cls, programs: Sequence[Sequence[Call]], answers: Sequence[str], pictures: NDArray[np.int64], count: int
     ) -> WeakLabels:
         """Labels of `count` pictures by answered questions; `pictures` are those that the questions are about."""
-        implied = [
-            (picture, singular(word))
-            for program, answer, picture in zip(programs, answers, pictures.tolist(), strict=True)
-            for word in implied_words(program, answer)
+        found = [
+            [
+                (picture, singular(word))
+                for program, answer, picture in zip(programs, answers, pictures.tolist(), strict=True)
+                for word in words(program, answer)
+            ]
+            for words in (implied_words, denied_words)
         ]
-        numbers = {word: number for number, word in enumerate(sorted({word for _, word in implied}))}
-        counts = np.zeros((count, len(numbers)))
-        for picture, word in implied:
-            counts[picture, numbers[word]] += 1
-        return cls(tuple(numbers), np.log1p(counts))
+        numbers = {word: number for number, word in enumerate(sorted({word for _, word in found[0]}))}
+        counts = np.zeros((2, count, len(numbers)))
+        for kind, pairs in enumerate(found):
+            for picture, word in pairs:
+                if word in numbers:
+                    counts[kind, picture, numbers[word]] += 1
+        return cls(tuple(numbers), *counts)
 
     def rows(self, words: Sequence[str]) -> NDArray[np.int64]:
         """Rows of these words in the evidence; words without labels have the last row."""
@@ -201,48 +201,3 @@ def _log_softmax(scores: Floats) -> Floats:
     """Log-softmax over the last axis."""
     scores = scores - scores.max(axis=-1, keepdims=True)
     return np.asarray(scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True)))
-
-
-def predict(
-    views: Views, labels: WeakLabels, labelled: NDArray[np.int64], random: np.random.Generator
-) -> NDArray[np.float32]:
-    """(pictures, words + 1, KINDS) evidence for words in pictures; 0 in the last row, for words without labels.
-
-    Only the labels of the `labelled` pictures are used, and not for the evidence of the same picture.
-    """
-    evidence = np.zeros((len(views.classes), len(labels.words) + 1, KINDS), np.float32)
-    similarity, weights = views.similarity(labelled), labels.weights[labelled]
-    others = np.setdiff1d(np.arange(len(views.classes)), labelled)
-    part = random.permutation(len(labelled)) % PARTS
-    tasks = [(others, np.ones(len(labelled), np.bool_))]
-    tasks += [(labelled[part == number], part != number) for number in range(min(PARTS, len(labelled)))]
-    for predicted, known in tasks:
-        kernel = similarity[0][np.ix_(labelled[known], known)]
-        whole, left, right = _log_ratios(similarity[:, predicted], kernel, weights, known)
-        evidence[predicted, :-1, 0] = whole
-        evidence[predicted, :-1, 2] = right - left
-    evidence[:, :-1, 1] = _class_evidence(views, labels.words, labelled)
-    return evidence
-
-
-def _log_ratios(similarity: Floats, kernel: Floats, labels: Floats, known: NDArray[np.bool_]) -> Floats:
-    """(3, predicted, words) evidence by kernel ridge regression: `similarity` (3, predicted, labelled) to the labelled
-    pictures, `kernel` among those that are `known`."""
-    mean = labels[known].mean(axis=0)
-    weights = np.linalg.solve(kernel + STRENGTH * np.eye(len(kernel)), labels[known] - mean)
-    expected = np.maximum(mean + similarity[:, :, known] @ weights, MIN_RATIO * mean)
-    return np.asarray(np.log((expected + LABEL_SMOOTHING) / (mean + LABEL_SMOOTHING)))
-
-
-def _class_evidence(views: Views, words: Sequence[str], labelled: NDArray[np.int64]) -> Floats:
-    """(pictures, words) evidence by the probabilities of the classes whose name is the word."""
-    numbers = {word: number for number, word in enumerate(words)}
-    names = np.zeros((len(words), len(views.class_names)))
-    for number, synonyms in enumerate(views.class_names):
-        for synonym in synonyms.split(","):
-            name = singular(synonym.strip())
-            for word in {name, name.rpartition(" ")[2]} & numbers.keys():
-                names[numbers[word], number] = 1.0
-    probabilities = views.classes @ names.T
-    mean = probabilities[labelled].mean(axis=0)
-    return np.asarray(np.log((probabilities + CLASS_SMOOTHING) / (mean + CLASS_SMOOTHING)))
