@@ -31,7 +31,7 @@ from program_guided.learning.learner import Learner
 from program_guided.learning.settings import SupervisedSettings
 from program_guided.registry import build_model, model_config
 from program_guided.tasks.visual.embedded.building import write_world
-from program_guided.tasks.visual.embedded.detections import Detector
+from program_guided.tasks.visual.embedded.detections import Simulation
 from program_guided.tasks.visual.features import MAX_DETECTED, ObjectChunks, ObjectFeatures
 from program_guided.tasks.visual.index.building import make_index
 from program_guided.tasks.visual.packing import pack
@@ -74,7 +74,7 @@ def measure(batch: int, updates: int, seconds: float, watch: Watch = unwatched, 
 
 def _task(folder: Path, watch: Watch) -> Visual:
     """Questions of the embedded world, and features of the release's size."""
-    write_world(folder / "world", SCENES, seed=0, detector=Detector(dimension=8))
+    write_world(folder / "world", SCENES, seed=0, sights={"objects": Simulation()})
     make_index(folder / "world", folder / "world" / "index")
     with ObjectFeatures(folder / "world" / "objects") as features:
         images = features.image_ids

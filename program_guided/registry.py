@@ -28,12 +28,14 @@ __all__ = [
     "DEFAULT_TASK",
     "EXPERIMENTS",
     "MODELS",
+    "NETWORKS",
     "SHIPPED",
     "TASKS",
     "build_model",
     "known_tasks",
     "load_task",
     "model_config",
+    "named",
     "named_before",
     "remember",
 ]
@@ -62,6 +64,13 @@ COMMANDS = {
 """Commands that belong to one task: name -> (module:Class, what it does)."""
 EXPERIMENTS = {"pictures": "program_guided.tasks.visual.commands.experiment:Experiment"}
 """Experiments of one task with options of their own, which are no declarations: name -> module:Class."""
+NETWORKS = {
+    "detector": {
+        "train": "program_guided.tasks.visual.commands.detector:TrainDetector",
+        "evaluate": "program_guided.tasks.visual.commands.detector:EvaluateDetector",
+    }
+}
+"""Networks that are no executors: name -> command -> module:Class."""
 GROUP = "program_guided.tasks"
 """Entry points of installed packages."""
 SHIPPED = Path(__file__).parent / "weights"
@@ -72,12 +81,12 @@ def model_config(name: str) -> Any:
     """The class of a model's configuration."""
     if name not in MODELS:
         raise DataError(f"unknown model {name!r}; there are {', '.join(MODELS)}")
-    return _named(MODELS[name][1])
+    return named(MODELS[name][1])
 
 
 def build_model(name: str, config: Any, sizes: Any, reader: Any) -> Any:
     """An untrained model."""
-    return _named(MODELS[name][0])(config, sizes, reader)
+    return named(MODELS[name][0])(config, sizes, reader)
 
 
 def known_tasks() -> dict[str, str]:
@@ -87,9 +96,9 @@ def known_tasks() -> dict[str, str]:
 
 def load_task(given: str) -> Any:
     """The class of a task; one clear error if there is none."""
-    base = _named("program_guided.tasks.base:TaskBase")
+    base = named("program_guided.tasks.base:TaskBase")
     if given in known_tasks():
-        found = _named(known_tasks()[given])
+        found = named(known_tasks()[given])
     elif _file_of(given) is not None:
         found = _of_file(given, base)
     elif ":" in given:
@@ -107,7 +116,8 @@ def load_task(given: str) -> Any:
     return task
 
 
-def _named(path: str) -> Any:
+def named(path: str) -> Any:
+    """The object that a path `module:name` names."""
     module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)
 

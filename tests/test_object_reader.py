@@ -156,13 +156,14 @@ def test_features_of_positions_have_their_sizes(positions):
     assert reading._ordered_size(0) == 0
 
 
-def test_the_thirds_of_a_specification_are_seen():
+def test_positions_between_lines_are_seen():
     point = reading._placed(torch.tensor([[[0.1], [0.5], [0.9]]]))[0]
     assert point[:, 0].tolist() == pytest.approx([0.1, 0.5, 0.9])
     assert point[:, 1:].sign().tolist() == [[-1, -1], [1, -1], [1, 1]]
     box = reading._placed(torch.tensor([[[0.0, 0.5, 0.2, 0.9]]]))[0, 0]
     close(box[4:9], torch.tensor([0.1, 0.7, 0.2, 0.4, 0.08]))  # centre, sides, area
-    assert box[9:].sign().tolist() == [-1, 1, -1, 1], "left of both lines, below both"
+    assert box[9::2].sign().tolist() == [-1] * 5, "left of all lines"
+    assert box[10::2].sign().tolist()[:3] == [1] * 3, "below three of them"
 
 
 def test_the_order_of_two_objects_has_a_sign():
@@ -179,9 +180,11 @@ def test_the_order_of_two_boxes_is_that_of_their_edges_and_sides():
     small, large = torch.tensor([0.4, 0.4, 0.5, 0.5]), torch.tensor([0.1, 0.3, 0.7, 0.6])
     order = reading._order_of(small, large)
     assert order[:4].sign().tolist() == [-1, -1, 1, 1], "it reaches further in all directions"
-    assert order[4:8].sign().tolist() == [1, 1, -1, -1], "they overlap: its right is right of the other's left"
-    assert order[8:].tolist() == pytest.approx([1, 1, 1], abs=1e-3), "wider, taller, larger"
-    assert reading._order_of(large, small)[8:].tolist() == pytest.approx([-1, -1, -1], abs=1e-3)
+    assert order[4:7].tolist() == pytest.approx([1, 1, 1], abs=1e-3), "wider, taller, larger"
+    assert reading._order_of(large, small)[4:7].tolist() == pytest.approx([-1, -1, -1], abs=1e-3)
+    assert order[7:15].sign().tolist() == [1, 1, -1, -1] * 2, "they overlap: its right is right of the other's left"
+    assert order[15].item() == pytest.approx(1), "the smaller one lies in the larger one"
+    assert (order[16:] < -0.9).all(), "there is no gap between them"
     flat = torch.tensor([0.4, 0.4, 0.4, 0.4])
     assert reading._order_of(flat, large).isfinite().all()
 

@@ -15,9 +15,9 @@ from program_guided.language.syntax import calls
 from program_guided.learning.execution import Programs, execute
 from program_guided.tasks.visual.commands.experiment import Experiment
 from program_guided.tasks.visual.domain import DOMAIN, parse_visual, program_of
-from program_guided.tasks.visual.drawing.panels import Photograph
+from program_guided.tasks.visual.drawing.findings import Photograph
 from program_guided.tasks.visual.embedded.building import write_world
-from program_guided.tasks.visual.embedded.detections import Detector
+from program_guided.tasks.visual.embedded.detections import Simulation
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.building import make_index
@@ -55,8 +55,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture(name="world", scope="module")
 def world_fixture(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
-    detector = Detector(dimension=64, noise=0.1, misses=0.0)
-    write_world(folder, {"train": 60, "val": 1, "test": 12}, 0, detector)
+    write_world(folder, {"train": 60, "val": 1, "test": 12}, 0, {"objects": Simulation(noise=0.1, misses=0.0)})
     make_index(folder, folder / "index")
     return folder
 

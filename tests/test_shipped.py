@@ -17,7 +17,12 @@ from program_guided.tasks.learners import evaluate_entries
 from program_guided.tasks.minecraft.agents import placed
 from program_guided.tasks.minecraft.splits import load_split
 from program_guided.tasks.minecraft.task import Minecraft
-from program_guided.tasks.visual.embedded.building import write_world
+from program_guided.tasks.visual.detector.evaluation import measure
+from program_guided.tasks.visual.detector.labels import labels_of
+from program_guided.tasks.visual.detector.pictures import pixels
+from program_guided.tasks.visual.detector.training import load_detector
+from program_guided.tasks.visual.drawing.scene import Camera
+from program_guided.tasks.visual.embedded.building import scenes_of, write_world
 from program_guided.tasks.visual.evaluation import answer_questions
 from program_guided.tasks.visual.index.building import make_index
 
@@ -44,6 +49,23 @@ def test_the_shipped_checkpoints_are_small_and_say_where_they_come_from(name):
     assert training["target"] == ("reward" if name == "minecraft-reward" else "dense")
     assert training["commit"]
     assert training["samples"] > 100_000
+
+
+def test_the_shipped_detector_is_small_and_says_where_it_comes_from():
+    assert sum(path.stat().st_size for path in (SHIPPED / "detector").iterdir()) < 8_000_000
+    training = json.loads((SHIPPED / "detector" / "config.json").read_text())["training"]
+    assert training["command"].startswith("proto train detector")
+    assert training["commit"]
+
+
+def test_the_shipped_detector_finds_what_was_published():
+    """In pictures of the test split, which it was not trained on."""
+    scenes = list(scenes_of("test", 40, seed=0))
+    network = load_detector()
+    found = [network.detect(torch.from_numpy(pixels(scene, Camera()))[None])[0] for scene in scenes]
+    measures, published = measure(found, list(map(labels_of, scenes))), figures("detector")["measures"]
+    for name in ("AP50", "names", "attributes"):
+        assert measures[name] >= published[name] - 0.05
 
 
 @pytest.mark.parametrize(("name", "less"), [("minecraft", 1), ("minecraft-reward", 2)])

@@ -4,14 +4,21 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 
 import pytest
 
+from program_guided.errors import DataError
 from program_guided.tasks.visual.commands.dataset import Build
 from program_guided.tasks.visual.data import VisualData
-from program_guided.tasks.visual.embedded.detections import Detector
+from program_guided.tasks.visual.drawing.scene import Camera
+from program_guided.tasks.visual.embedded.building import DEFAULT_SIGHTS, scenes_of
+from program_guided.tasks.visual.embedded.vectors import SIZE
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
+from program_guided.tasks.visual.plan import complete_world
+from program_guided.tasks.visual.task import Visual
+from tests.detectors import save_detector
 
 SMALL_WORLD = """
 from program_guided.cli.main import main
@@ -32,7 +39,9 @@ def proto(*arguments, folder=None, quick=False):
 @pytest.fixture(name="world", scope="module")
 def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("built") / "world"
-    made = proto("dataset", "build", "visual", "--out", folder, "--scenes", 6, 2, 2, "--pictures", 1)
+    save_detector(folder.parent / "detector")
+    command = ("dataset", "build", "visual", "--out", folder, "--scenes", 6, 2, 2, "--pictures", 1)
+    made = proto(*command, folder=folder.parent)
     assert made.returncode == 0, made.stderr
     assert f"next: proto dataset index visual --root {folder}" in made.stdout
     return folder
@@ -43,11 +52,14 @@ def test_a_built_world_has_the_release_s_files_and_pictures(world):
     for split in ("train", "val", "test"):
         assert {f"{split}_balanced_questions.json", f"{split}_sceneGraphs.json", f"{split}_choices.json"} <= names
     assert len(list((world / "train_all_questions").glob("*.json"))) == 10
-    assert (world / "objects" / "gqa_objects_info.json").is_file()
+    features = {path.parent.name for path in world.glob("*/gqa_objects_info.json")}
+    assert features == set(Build.sights) == set(DEFAULT_SIGHTS) == {"objects", "clean"}
     assert len(list((world / "pictures").glob("*.png"))) == 1
 
 
 def test_an_index_of_other_files_is_not_used(tmp_path):
+    save_detector(tmp_path / "detector")
+
     def build(seed):
         made = proto("dataset", "build", "visual", "--scenes", 1, 1, 1, "--seed", seed, folder=tmp_path)
         assert made.returncode == 0, made.stderr
@@ -66,13 +78,41 @@ def test_an_index_of_other_files_is_not_used(tmp_path):
     assert "build it again with proto dataset build visual" in evaluated.stderr
 
 
-def test_a_detector_can_miss_everything(tmp_path):
-    built = proto("dataset", "build", "visual", "--scenes", "1", "1", "1", "--misses", "1", folder=tmp_path)
-    assert built.returncode == 0, built.stderr
-    with ObjectFeatures(tmp_path / "out" / "visual" / "objects") as features:
-        clutter = [len(features.read(image).boxes) for image in features.image_ids]
-    assert max(clutter) <= Detector.clutter
-    assert (Build.noise, Build.misses) == (Detector.noise, Detector.misses), "by default"
+def boxes_of(folder):
+    with ObjectFeatures(folder) as features:
+        assert features.read(features.image_ids[0]).features.shape[1] == SIZE
+        return [features.read(image).boxes.tolist() for image in features.image_ids]
+
+
+def test_the_sights_of_a_world_are_chosen_and_noise_is_of_the_camera(tmp_path):
+    save_detector(tmp_path / "detector")
+
+    def build(name, *options):
+        command = ("dataset", "build", "visual", "--scenes", 1, 1, 1, "--pictures", 0, "--out", name)
+        built = proto(*command, *options, folder=tmp_path)
+        assert built.returncode == 0, built.stderr
+        return complete_world(tmp_path / name, verify=True).plan["features"]
+
+    assert build("simulated", "--sights", "clean").keys() == {"clean"}
+    assert not (tmp_path / "simulated" / "objects").exists()
+    usual, loud = build("usual", "--sights", "objects", "true"), build("loud", "--sights", "true", "--noise", 3)
+    assert usual["objects"]["camera"] == asdict(Camera()) == usual["true"]["camera"]
+    assert loud["true"]["camera"] == asdict(Camera().times(3)) != usual["true"]["camera"]
+    true = [[list(each.box.corners) for each in scene.objects.values()] for scene in worlds_scenes()]
+    assert boxes_of(tmp_path / "usual" / "true") == boxes_of(tmp_path / "loud" / "true") == true
+    assert boxes_of(tmp_path / "usual" / "objects") != true
+
+
+def worlds_scenes():
+    return [scene for split in ("train", "val", "test") for scene in scenes_of(split, 1, 0)]
+
+
+def test_a_world_without_its_detector_is_one_clear_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("program_guided.learning.checkpoint.SHIPPED", tmp_path)
+    with pytest.raises(DataError, match="^detector: does not exist"):
+        Build(scenes=(1, 1, 1)).run(Visual())
+    assert not list(tmp_path.rglob("*.json"))
 
 
 def test_index_writes_verifies_and_does_nothing_twice(world, tmp_path):
@@ -137,8 +177,9 @@ def test_stats_describe_a_world_and_save_the_blind_prior(world, tmp_path):
         (["index", "visual", "--root", "nowhere"], "nowhere: there is no such folder"),
         (["index", "visual", "--root", ".", "--processes", "0"], "processes 0: at least 1 is needed"),
         (["build", "visual", "--scenes", "0", "1", "1"], "scenes 0 1 1: must be 1 or more"),
-        (["build", "visual", "--misses", "2"], "misses 2.0: must be from 0 to 1"),
-        (["build", "visual", "--noise", "inf"], "noise inf: must be 0 or more"),
+        (["build", "visual", "--noise", "-0.5"], "noise -0.5: must be from 0 to 20"),
+        (["build", "visual", "--noise", "inf"], "noise inf: must be from 0 to 20"),
+        (["build", "visual", "--noise", "nan"], "noise nan: must be from 0 to 20"),
         (["stats", "visual", "--root", "."], "there are no questions"),
         (["stats", "visual", "--test", "val"], "test needs root"),
     ],
@@ -158,6 +199,8 @@ def test_a_wrong_command_gets_one_clear_error(arguments, fragment, tmp_path):
         (["build", "minecraft", "--scenes", "2", "2", "2"], "--scenes"),
         (["build", "visual", "--verify"], "--verify"),
         (["build", "visual", "--data", "x"], "--data"),
+        (["build", "visual", "--misses", "1"], "--misses"),
+        (["build", "visual", "--sights", "x-ray"], "x-ray"),
         (["index", "visual"], "--root"),
     ],
 )
@@ -170,6 +213,7 @@ def test_an_option_of_another_command_is_refused_and_a_missing_one_is_named(argu
 
 
 def test_json_output_is_pure_even_if_the_world_is_built_first(tmp_path):
+    save_detector(tmp_path / "detector")
     printed = proto("evaluate", "oracle", "--task", "visual", "--split", "test", "--json", folder=tmp_path, quick=True)
     assert printed.returncode == 0, printed.stderr
     assert "building the embedded world in out/visual-test" in printed.stderr

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -20,19 +19,20 @@ from program_guided.files import held, read_json
 from program_guided.tasks.visual.commands import evaluate
 from program_guided.tasks.visual.data import VisualData
 from program_guided.tasks.visual.embedded import building, folders
-from program_guided.tasks.visual.embedded.building import write_world
-from program_guided.tasks.visual.embedded.detections import Detector
+from program_guided.tasks.visual.embedded.building import VERSION, write_world
+from program_guided.tasks.visual.embedded.detections import Simulation
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.h5 import open_h5, read_text, write_h5, write_text
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.building import make_index
 from program_guided.tasks.visual.plan import WORLD_FILE, complete_world
 from program_guided.tasks.visual.release.reading import read_questions, read_scenes
+from tests.detectors import save_detector
 from tests.test_visual_release import QUESTION, SCENE, features_folder, write
 from tools.soak.damage import KINDS, soak
 
 SIZES = {"train": 1, "val": 1, "test": 1}
-DETECTOR = Detector(dimension=8, max_detected=20)
+SIGHTS = {"objects": Simulation()}
 UNFINISHED = r"its world \(seed 2, scenes 1 1 1\) is being built, or that was interrupted; wait, or build it again"
 
 
@@ -40,7 +40,7 @@ UNFINISHED = r"its world \(seed 2, scenes 1 1 1\) is being built, or that was in
 def built(tmp_path_factory):
     """An indexed world, not to be changed."""
     folder = tmp_path_factory.mktemp("whole") / "world"
-    write_world(folder, SIZES, 1, DETECTOR, pictures=1)
+    write_world(folder, SIZES, 1, SIGHTS, pictures=1)
     make_index(folder, folder / "index")
     return folder
 
@@ -58,10 +58,10 @@ def stop_at(description):
     return progress
 
 
-@pytest.mark.parametrize("moment", ["train questions", "features"])
+@pytest.mark.parametrize("moment", ["train questions", "objects"])
 def test_an_interrupted_rebuild_is_read_by_nobody(world, whole, moment, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        write_world(world, SIZES, 2, DETECTOR, stop_at(moment))
+        write_world(world, SIZES, 2, SIGHTS, stop_at(moment))
     for reading in (
         lambda: make_index(world, tmp_path / "index"),
         lambda: Index.open(whole / "index").check_sources(world),
@@ -72,7 +72,7 @@ def test_an_interrupted_rebuild_is_read_by_nobody(world, whole, moment, tmp_path
             reading()
     with pytest.raises(DataError, match="there is no finished index"):
         VisualData(world)
-    write_world(world, SIZES, 1, DETECTOR)
+    write_world(world, SIZES, 1, SIGHTS)
     assert make_index(world, world / "index")
     one, other = (list(VisualData(folder).index.questions("train_all")) for folder in (world, whole))
     assert one == other
@@ -81,8 +81,9 @@ def test_an_interrupted_rebuild_is_read_by_nobody(world, whole, moment, tmp_path
 def test_a_killed_build_of_the_default_world_is_made_again_but_none_of_another_plan(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(building, "SPLITS", SIZES)
+    save_detector(tmp_path / "detector")
     with pytest.raises(KeyboardInterrupt):
-        folders.ready_world(show=stop_at("features"))
+        folders.ready_world(show=stop_at("objects"))
     assert folders.ready_world(show=lambda what, done, total: None) == folders.WORLD
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -91,7 +92,7 @@ def test_a_killed_build_of_the_default_world_is_made_again_but_none_of_another_p
     (folders.WORLD / "index" / "index.json").write_text("{}")
     folders.ready_world(show=lambda what, done, total: None)
     with pytest.raises(KeyboardInterrupt):
-        write_world(folders.WORLD, SIZES, 2, progress=stop_at("features"))
+        write_world(folders.WORLD, SIZES, 2, progress=stop_at("objects"))
     with pytest.raises(DataError, match=UNFINISHED):
         folders.ready_world()
 
@@ -99,7 +100,7 @@ def test_a_killed_build_of_the_default_world_is_made_again_but_none_of_another_p
 def test_what_a_rebuild_leaves_is_its_own(world):
     stale = world / "objects" / ".gqa_objects_0.h5.1.tmp"
     stale.write_bytes(b"left by a killed process")
-    write_world(world, {"val": 1}, 1, DETECTOR)
+    write_world(world, {"val": 1}, 1, SIGHTS)
     found = {path.relative_to(world).as_posix() for path in world.rglob("*") if path.is_file()}
     own = {name for name in found if not name.startswith("index/")}
     assert own == {*complete_world(world).files, WORLD_FILE}
@@ -109,12 +110,14 @@ def test_what_a_rebuild_leaves_is_its_own(world):
 
 
 def test_index_and_features_must_be_of_one_world(world, whole, tmp_path):
-    write_world(tmp_path / "other", SIZES, 3, DETECTOR)
-    with pytest.raises(DataError, match="is of the world with seed 3 .version 1., but the questions are of seed 1"):
+    write_world(tmp_path / "other", SIZES, 3, SIGHTS)
+    with pytest.raises(
+        DataError, match=f"is of the world with seed 3 .version {VERSION}., but the questions are of seed 1"
+    ):
         VisualData(world, tmp_path / "other" / "objects")
     with pytest.raises(DataError, match="was made of another world than the one in"):
         Index.open(whole / "index").check_sources(tmp_path / "other")
-    write_world(tmp_path / "noisy", SIZES, 1, replace(DETECTOR, noise=2.0))
+    write_world(tmp_path / "noisy", SIZES, 1, {"objects": Simulation(noise=2.0)})
     VisualData(world, tmp_path / "noisy" / "objects")
     (tmp_path / "other" / WORLD_FILE).unlink()
     VisualData(world, tmp_path / "other" / "objects")  # of a release nothing is known
@@ -162,7 +165,7 @@ def test_one_process_at_a_time_builds_or_indexes_but_all_may_read(world):
         VisualData(world).index.questions("train_all").batch([0])
         assert not make_index(world, world / "index"), "nothing to do"
         with pytest.raises(DataError, match="is writing to it; wait until it has ended"):
-            write_world(world, SIZES, 1, DETECTOR)
+            write_world(world, SIZES, 1, SIGHTS)
         with pytest.raises(DataError, match="index: process .* is writing to it"):
             make_index(world, world / "index", only=["train_all"])
     VisualData(world)

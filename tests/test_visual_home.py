@@ -16,23 +16,17 @@ import program_guided
 from program_guided.cli import main as command_line
 from program_guided.errors import DataError
 from program_guided.learning.trainer import train
-from program_guided.tasks.visual.drawing.panels import (
-    PHOTOGRAPH_SIDE,
-    Finding,
-    Photograph,
-    draw_card,
-    draw_reasoning,
-    read_photograph,
-)
-from program_guided.tasks.visual.drawing.scene import MARKED
+from program_guided.tasks.visual.drawing.figure import CARD_WIDTH
+from program_guided.tasks.visual.embedded.vectors import SIZE
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.building import make_index
+from program_guided.tasks.visual.photographs.files import picture_path, read_picture
 from program_guided.tasks.visual.release import skipping
 from program_guided.tasks.visual.release.reading import has_answers, read_predictions, read_questions
 from program_guided.tasks.visual.release.skipping import Skipped
 from tests.test_visual_data import real_folder, real_json
-from tests.test_visual_learning import DETECTOR, job, written
+from tests.test_visual_learning import job, written
 from tests.test_visual_release import QUESTION, write
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -264,15 +258,19 @@ def test_nothing_is_reported_as_skipped_where_nothing_is_bad(release, proto, che
     assert "skipped" not in proto("evaluate", checkpoint, "--data", release)[1]
 
 
-def test_features_of_another_length_are_one_clear_error(alone, proto):
+def test_features_of_another_length_are_one_clear_error(alone, checkpoint, proto):
+    with h5py.File(alone / "objects" / "gqa_objects_0.h5", "r+") as file:
+        shorter = file["features"][..., :96]
+        del file["features"]
+        file["features"] = shorter
     for command in (
-        ("evaluate", "visual", "--data", alone, "--split", "testdev"),
-        ("run", "bag_wine", "--features", alone / "objects", "--image", "3000000"),
+        ("evaluate", checkpoint, "--data", alone, "--split", "testdev"),
+        ("run", "bag_wine", "--agent", checkpoint, "--features", alone / "objects", "--image", "3000000"),
     ):
         code, _, printed = proto(*command)
         assert code == 1
         assert "its vectors have 96 numbers, but" in printed
-        assert "was trained on vectors of 2,048" in printed
+        assert f"was trained on vectors of {SIZE}" in printed
         assert printed.count("\n") == 1
 
 
@@ -282,7 +280,7 @@ def test_a_set_alone_is_evaluated_without_graphs_and_choices(alone, proto, check
     assert code == 0, error
     assert f"wrote {sheet}" in printed
     with Image.open(sheet) as picture:
-        assert picture.width > PHOTOGRAPH_SIDE
+        assert picture.width == 2 * CARD_WIDTH
     figures = json.loads(proto("evaluate", checkpoint, *options, "--json")[1])["agents"][str(checkpoint)]
     scores = figures["splits"]["testdev"]
     assert scores["accuracy"] is not None
@@ -341,7 +339,7 @@ def test_a_program_is_executed_on_a_picture_of_one_s_own(alone, release, proto, 
     assert {each["truth"] for each in found["routines"]} == {None}
     assert "oracle" in proto(*program, "--data", release, "--image", image)[1], "there is a scene graph"
     for options, message in (
-        (("--image", image), "give the data or the features that it is a picture of"),
+        (("--image", image), "there is no such file; if it is a picture of your data, give the data or"),
         (("--data", alone), "name one of these as the image"),
         (("--data", alone, "--image", "gone"), "there are no features of image 'gone'"),
         (("--data", alone, "--image", image, "--images", "gone"), "there is no picture"),
@@ -351,45 +349,11 @@ def test_a_program_is_executed_on_a_picture_of_one_s_own(alone, release, proto, 
         assert message in printed
 
 
-def reasoning(*boxes):
-    return [Finding("bag = select(bag)", "1 object", None, None, boxes), Finding("exist(bag)", "yes", None, None)]
-
-
-def pixels(picture):
-    return {color for _, color in picture.getcolors(1 << 20)}
-
-
-def color(text):
-    return tuple(int(text[at : at + 2], 16) for at in (1, 3, 5))
-
-
-def test_results_are_drawn_on_a_photograph_or_an_empty_canvas():
-    box = (100.0, 100.0, 900.0, 300.0)
-    photograph = Photograph(1000, 500, Image.new("RGB", (100, 50), "#0000ff"), (box,))
-    empty = Photograph(1000, 500, None, (box, (0.0, 0.0, 10.0, 10.0)))
-    for ground in (photograph, empty):
-        marked, plain = (draw_reasoning(ground, reasoning(*found)) for found in ((box,), ()))
-        assert marked.size == plain.size
-        assert color(MARKED) in pixels(marked)
-        assert color(MARKED) not in pixels(plain)
-        assert ((0, 0, 255) in pixels(plain)) == (ground is photograph)
-        assert color(MARKED) in pixels(draw_card(ground, reasoning(box), "Is there a bag?"))
-    assert plain.width == 2 * (PHOTOGRAPH_SIDE + 20)
-    assert draw_card(Photograph(1_000_000, 1, None, (box,)), reasoning(box)).height < 200
-
-
-def test_a_verdict_is_left_out_where_there_is_no_oracle():
-    empty = Photograph(400, 400)
-    without = draw_reasoning(empty, [Finding("exist(bag)", "yes", None, None)])
-    unknown = draw_reasoning(empty, [Finding("exist(bag)", "yes", "color is not known", None)])
-    assert unknown.height > without.height
-
-
 def test_a_picture_is_turned_as_its_camera_was(tmp_path):
     turned = Image.Exif()
     turned[0x0112] = 6
     Image.new("RGB", (40, 30)).save(tmp_path / "n1.jpg", exif=turned)
-    assert read_photograph(tmp_path, "n1").size == (30, 40)
+    assert read_picture(picture_path(tmp_path, "n1")).size == (30, 40)
 
 
 def test_a_reasoner_reasons_without_a_scene_graph(checkpoint, world):
@@ -605,9 +569,9 @@ def make_features(folder, images, photographs):
     folder.mkdir()
     random, info = np.random.default_rng(0), {}
     with h5py.File(folder / "gqa_objects_0.h5", "w") as file:
-        file["features"] = random.normal(size=(len(images), 9, DETECTOR.dimension)).astype("f4")
+        file["features"] = random.normal(size=(len(images), 9, SIZE)).astype("f4")
         boxes = np.sort(random.random((len(images), 9, 2, 2)), axis=2).reshape(-1, 9, 4)
-        sizes = [read_photograph(photographs, image).size for image in images]
+        sizes = [read_picture(picture_path(photographs, image)).size for image in images]
         file["bboxes"] = (boxes * np.array([[*size, *size] for size in sizes])[:, None]).astype("f4")
     for row, (image, (width, height)) in enumerate(zip(images, sizes, strict=True)):
         info[image] = {"file": 0, "idx": row, "objectsNum": 9, "width": width, "height": height}

@@ -161,7 +161,7 @@ def test_every_answer_of_the_real_questions_is_in_the_release_s_ontology():
     values = {value for values in ontology.values.values() for value in values} | set(ontology.value_synonyms)
     names = set(ontology.above) | set(ontology.synonyms)
     others = {"yes", "no", "front", "behind", "color", "material", "shape"}
-    others |= {word for _, words in PLACED.values() for word in words}
+    others |= {word for placed in PLACED.values() for word in placed.words}
     for file in ("train_questions.json", "dev_questions.json"):
         answers = {question["answer"] for question in real_json(file).values()}
         assert answers - names - values - others == set()

@@ -2,7 +2,7 @@
 
 Definitions. A name covers itself and all names below it. A value is true of an object that has it as an attribute or by
 its name; it is false if the object lacks it but has another value of the category (bare: of a category or group that
-holds the value); else it is unknown. Positions are the thirds of the picture that hold the box's centre.
+holds the value); else it is unknown. Positions are those of the release: where the box's centre is.
 Filters keep objects for which the value is true; `not(..)` keeps the others. Routines on no object, with unknown
 values, or on objects that disagree are not executed, nor are routines that depend on them.
 """
@@ -58,25 +58,26 @@ class Reference:
         thing = self.record["objects"][key]
         return thing["attributes"] + [v for v, names in IMPLIED.items() if thing["name"] in names.split(",")]
 
-    def third(self, key, category):
+    def position(self, key, category):
         thing = self.record["objects"][key]
         low, side, whole = ("x", "w", "width") if category == "hposition" else ("y", "h", "height")
         share = (thing[low] + thing[side] / 2) / self.record[whole]
         words = ("left", "middle", "right") if category == "hposition" else ("top", "middle", "bottom")
-        if share <= 1 / 3:
+        low, high = (0.3, 0.7) if category == "hposition" else (0.18, 0.82)
+        if share < low:
             return words[0]
-        return words[2] if share > 2 / 3 else words[1]
+        return words[2] if share > high else words[1]
 
     def values(self, key, category):
         if category in ("hposition", "vposition"):
-            return {self.third(key, category)}
+            return {self.position(key, category)}
         if category in ("name", "type"):
             return {self.record["objects"][key]["name"]}
         return {value for value in self.known(key) if value in VALUES.get(category, "").split(",")}
 
     def truth(self, key, category, value):
         if category in ("hposition", "vposition"):
-            return self.third(key, category) == value
+            return self.position(key, category) == value
         if category in ("name", "type"):
             return self.is_a(self.record["objects"][key]["name"], value)
         if value in self.known(key):
@@ -311,7 +312,7 @@ class ReleaseReference(Reference):
 
     def truth(self, key, category, value):
         if category in ("hposition", "vposition"):
-            return self.third(key, category) == value
+            return self.position(key, category) == value
         if category in ("name", "type"):
             return self.called(self.record["objects"][key]["name"], value)
         value, known = self.value_of(value), {self.value_of(each) for each in self.known(key)}

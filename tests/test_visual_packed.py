@@ -24,7 +24,8 @@ from program_guided.tasks.visual.batches import arrays_of
 from program_guided.tasks.visual.checksums import read_record, write_record
 from program_guided.tasks.visual.data import VisualData
 from program_guided.tasks.visual.embedded.building import write_world
-from program_guided.tasks.visual.embedded.detections import Detector
+from program_guided.tasks.visual.embedded.detections import Simulation
+from program_guided.tasks.visual.embedded.vectors import SIZE
 from program_guided.tasks.visual.features import ObjectChunks, ObjectFeatures
 from program_guided.tasks.visual.index.building import make_index
 from program_guided.tasks.visual.packed import FORMAT, RECORD, REMEDY, Packed, _widened
@@ -444,14 +445,14 @@ def test_forked_processes_read(packed):
 
 
 def test_packed_features_of_a_world_are_trained_on_unless_it_is_another(tmp_path):
-    world, detector = tmp_path / "world", Detector(dimension=8, max_detected=20)
+    world = tmp_path / "world"
     for seed, folder in enumerate((world, tmp_path / "other")):
-        write_world(folder, {"train": 1, "val": 1, "test": 1}, seed, detector)
+        write_world(folder, {"train": 1, "val": 1, "test": 1}, seed, {"objects": Simulation()})
         packed_from(folder / "objects", folder / "packed")
     make_index(world, world / "index")
     data = VisualData(world, world / "packed")
     data.check_pictures("train_balanced")
-    assert data.feature_count == 8
+    assert data.feature_count == SIZE
     with pytest.raises(DataError, match=r"packed.json: is of the world with seed 1 .*questions are of seed 0"):
         VisualData(world, tmp_path / "other" / "packed")
 
@@ -547,7 +548,7 @@ def test_a_shard_with_skipped_pictures_is_whole_only_where_they_may_be_skipped(r
 
 def test_the_command_skips_bad_pictures_and_questions_about_them(tmp_path, capsys):
     world = tmp_path / "world"
-    write_world(world, {"train": 2, "val": 1, "test": 1}, 0, Detector(dimension=8, max_detected=20))
+    write_world(world, {"train": 2, "val": 1, "test": 1}, 0, {"objects": Simulation()})
     (world / "world.json").unlink()
     with h5py.File(world / "objects" / "gqa_objects_0.h5", "r+") as file:
         file["features"][0, 0] = np.inf

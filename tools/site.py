@@ -20,7 +20,7 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     **{
         f"program_guided/weights/{name}/README.md": f"models/{name}.md"
-        for name in ("minecraft", "minecraft-reward", "visual")
+        for name in ("minecraft", "minecraft-reward", "visual", "detector")
     },
 }
 """Path in the repository -> page of the site."""

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import tyro
 
-from program_guided.cli.parsing import own_options, parse, select
-from program_guided.cli.tasks import command_of, task_of_agents, with_options
+from program_guided.cli.parsing import own_options, parse, read, select
+from program_guided.cli.tasks import command_of, is_checkpoint, task_of_agents, with_options
 from program_guided.errors import UsageError
 from program_guided.output import OptionalText
-from program_guided.registry import DEFAULT_TASK
+from program_guided.registry import DEFAULT_TASK, NETWORKS, named
 
 __all__ = ["DESCRIPTION", "main"]
 
@@ -27,16 +27,26 @@ class Selection:
 
     agents: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="AGENT")] = ()
     """Checkpoints (folders that 'proto train' wrote, or shipped ones by name), or built-in agents: planner, random,
-    oracle. Several are shown side by side; checkpoints that differ in their seed only are averaged too. Left out, the
-    shipped checkpoint with the task's name."""
+    oracle, symbolic. Several are shown side by side; checkpoints that differ in their seed only are averaged too. Left
+    out, the shipped checkpoint with the task's name."""
     task: OptionalText = None
     """A built-in or installed task, path/to/file.py, or module:Class; left out, that of the checkpoints."""
+
+
+def network_of(agent: str) -> str | None:
+    """The kind of network that an agent is a checkpoint of; None for executors and built-in agents."""
+    from program_guided.learning.networks import kind_of
+
+    return kind_of(agent) if is_checkpoint(agent) else None
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     chosen = select(Selection, arguments, "proto evaluate")
     agents = chosen.agents or (DEFAULT_TASK if chosen.task is None else chosen.task,)
+    network = network_of(agents[0])
+    if network is not None:
+        return int(read(named(NETWORKS[network]["evaluate"]), "proto evaluate", arguments).run())
     task = task_of_agents(agents, chosen.task)
     command = command_of(task, "evaluate")
     parts = {"selection": Selection(), "measuring": command, **own_options(task, command)}

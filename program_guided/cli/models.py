@@ -50,10 +50,12 @@ def _described(name: str) -> dict[str, Any]:
     from safetensors import SafetensorError, safe_open
 
     from program_guided.errors import DataError
-    from program_guided.learning.checkpoint import WEIGHTS, read_checkpoint
+    from program_guided.learning.checkpoint import WEIGHTS, Checkpoint, read_checkpoint
+    from program_guided.learning.networks import kind_of, read_network
 
-    checkpoint = read_checkpoint(name)
-    path, training = checkpoint.folder / WEIGHTS, checkpoint.training
+    kind = kind_of(name)
+    saved = read_checkpoint(name) if kind is None else read_network(name, kind)
+    path, training = saved.folder / WEIGHTS, saved.training
     try:
         with safe_open(path, framework="numpy") as file:
             parameters = sum(math.prod(file.get_slice(key).get_shape()) for key in file.keys())  # noqa: SIM118
@@ -62,8 +64,8 @@ def _described(name: str) -> dict[str, Any]:
     curve = training.get("curve") or [{}]
     return {
         "name": name,
-        "task": checkpoint.task.given,
-        "model": checkpoint.model,
+        "task": saved.task.given if isinstance(saved, Checkpoint) else None,
+        "model": saved.model if isinstance(saved, Checkpoint) else kind,
         "parameters": parameters,
         "target": training.get("target"),
         "seed": training.get("seed"),

@@ -54,7 +54,7 @@ def is_checkpoint(agent: str) -> bool:
     return agent not in ("", *BUILT_IN) and (Path(agent).is_dir() or (SHIPPED / agent).is_dir())
 
 
-BUILT_IN = ("oracle", "planner", "random")
+BUILT_IN = ("oracle", "planner", "random", "symbolic", "symbolic-majority", "symbolic-repair")
 """Agents that are no checkpoints."""
 
 

@@ -12,13 +12,13 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from program_guided.cli.parsing import asks_for_help, parse, part_of, select
+from program_guided.cli.parsing import asks_for_help, parse, part_of, read, select
 from program_guided.cli.tasks import named_task
 from program_guided.errors import DataError, UsageError
 from program_guided.files import read_json
 from program_guided.learning.settings import Algorithm, Target
 from program_guided.output import Flag, OptionalPath, provenance
-from program_guided.registry import MODELS, model_config, named_before
+from program_guided.registry import MODELS, NETWORKS, model_config, named, named_before
 
 __all__ = ["DESCRIPTION", "main"]
 
@@ -80,6 +80,8 @@ class Run:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
+    if arguments and arguments[0] in NETWORKS:
+        return int(read(named(NETWORKS[arguments[0]]["train"]), "proto train", arguments).run())
     given = select(PartialSelection, arguments, "proto train")
     recorded = {} if given.config is None else read_options(given.config)
     if not given.task and "task" not in recorded:

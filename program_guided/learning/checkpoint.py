@@ -22,7 +22,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
 from program_guided.errors import DataError
 from program_guided.files import record_checksum, write_atomically
@@ -33,13 +33,19 @@ from program_guided.version import VERSION
 
 __all__ = [
     "CONFIG",
+    "FORMAT",
+    "PLAIN",
+    "WEIGHTS",
     "Checkpoint",
     "Origin",
+    "check_fit",
     "find",
     "load_weights",
     "read_checkpoint",
+    "read_config",
     "read_tensors",
     "save_checkpoint",
+    "write_config",
     "write_tensors",
 ]
 
@@ -55,8 +61,8 @@ FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 """Types of weights that are read; they are computed with in float32."""
 MAX_NUMBER = 65536
 """Upper bound of the numbers of a configuration."""
-KEYS = {"format", "program_guided", "task", "model", "sizes", "reader", "training"}
-"""Keys of a configuration, beside that of its checksum."""
+KEYS = {"format", "program_guided", "task", "model", "sizes", "reader", "training", "network", "config"}
+"""Possible keys of a configuration, beside that of its checksum."""
 FORMAT = 2
 """Raised when the meaning of the weights changes."""
 
@@ -95,7 +101,7 @@ class Checkpoint:
         try:
             restored = _restored(reader, self.reader)
             with torch.device("meta"):  # takes no memory, whatever the file asks for
-                _check_fit(build_model(self.model, self.config, self.sizes, restored), tensors, self.folder / WEIGHTS)
+                check_fit(build_model(self.model, self.config, self.sizes, restored), tensors, self.folder / WEIGHTS)
             model: Model = build_model(self.model, self.config, self.sizes, restored)
         except (LookupError, ArithmeticError, TypeError, ValueError, RuntimeError, MemoryError):
             raise DataError(f"{path}: 'model', 'sizes' and 'reader' do not fit together") from None
@@ -150,7 +156,9 @@ def read_checkpoint(name: Path | str) -> Checkpoint:
     """Read a checkpoint's `config.json`."""
     folder = find(name)
     path = folder / CONFIG
-    record = _read(path)
+    record = read_config(path)
+    if "network" in record:
+        raise DataError(f"{folder}: is a {record['network']}, not an executor; give a checkpoint of a task")
     try:
         about, model = record["task"], record["model"]
         names = (str(about["name"]), int(about["version"]), str(about["given"]))
@@ -163,7 +171,8 @@ def read_checkpoint(name: Path | str) -> Checkpoint:
     return Checkpoint(folder, task, str(model["name"]), config, sizes, reader, training)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_config(path: Path) -> dict[str, Any]:
+    """The record of a checkpoint, checked."""
     try:
         record = json.loads(path.read_text("utf-8"))
         version, checksum = record["format"], record.pop(CHECKSUM, None)
@@ -232,13 +241,13 @@ def load_weights(model: Model, name: Path | str, answers: Mapping[str, Sequence[
     path = find(name) / WEIGHTS
     tensors, _ = read_tensors(path)
     if _same_numbers(model, name, answers or {}):
-        _check_fit(model, tensors, path)
+        check_fit(model, tensors, path)
         model.load_state_dict(tensors)
         return
     own = model.state_dict()
     places = _places(model, read_checkpoint(name), answers or {})
     fitted = {key: _matched(own[key], each, places.get(key, {})) for key, each in tensors.items() if key in own}
-    _check_fit(model, tensors | fitted, path)
+    check_fit(model, tensors | fitted, path)
     model.load_state_dict(fitted)
 
 
@@ -291,7 +300,7 @@ def _matched(own: Tensor, given: Tensor, places: Places) -> Tensor:
     return result
 
 
-def _check_fit(model: Model, tensors: Mapping[str, Tensor], path: Path) -> None:
+def check_fit(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
     """One clear error if a file's weights are not those of a model."""
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}

@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from program_guided.errors import DataError
 from program_guided.learning.settings import Settings
-from program_guided.models.model import Model
 from program_guided.models.semantics import Semantics
 
 __all__ = ["AllReduce", "AnySettings", "Learner", "Share", "alone", "check_device"]
@@ -41,11 +40,12 @@ class Learner(ABC, Generic[AnySettings]):
     """A training that can be stepped, and taken up again from its `state`."""
 
     def __init__(
-        self, model: Model, settings: AnySettings, seed: int, share: Share = (0, 1), all_reduce: AllReduce = alone
+        self, model: nn.Module, settings: AnySettings, seed: int, share: Share = (0, 1), all_reduce: AllReduce = alone
     ) -> None:
         number, processes = share
         settings.check(processes)
-        self.model, self.average = model, copy.deepcopy(model).eval()
+        self.model: nn.Module = model
+        self.average: nn.Module = copy.deepcopy(model).eval()
         self.settings, self._all_reduce = settings, all_reduce
         kept = model.state_dict().keys() - dict(model.named_parameters()).keys()
         averaged = dict(self.average.named_buffers())

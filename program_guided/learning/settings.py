@@ -114,9 +114,11 @@ class SupervisedSettings(Settings):
     """Share of the numbers of features that is set to 0 in training."""
     relabelled: float = 0.25
     """dense: share of the programs executed on another specification than their own; the oracle labels them."""
+    easy_share: float = 0.5
+    """Share of the training, at its beginning, with specifications that are easier to read, where a task has such."""
 
     COUNTS: ClassVar[tuple[str, ...]] = (*Settings.COUNTS, "batch_size", "per_specification")
-    SHARES: ClassVar[tuple[str, ...]] = (*Settings.SHARES, "feature_dropout", "relabelled")
+    SHARES: ClassVar[tuple[str, ...]] = (*Settings.SHARES, "feature_dropout", "relabelled", "easy_share")
 
     @property
     def shared(self) -> tuple[str, int]:

@@ -58,6 +58,8 @@ def result_loss(
 class Supervised(Learner[SupervisedSettings]):
     """An iteration is one update on programs about some specifications, `per_specification` about each."""
 
+    model: Model
+
     def __init__(
         self,
         model: Model,
@@ -68,9 +70,11 @@ class Supervised(Learner[SupervisedSettings]):
         all_reduce: AllReduce = alone,
         *,
         dense: bool = True,
+        easy: ExampleSource | None = None,
     ) -> None:
+        """`easy`: the same examples about specifications that are easier to read, for `easy_share` of the training."""
         super().__init__(model, settings, seed, share, all_reduce)
-        self._source, self._dense = source, dense
+        self._source, self._easy, self._dense = source, easy, dense
         self._count = settings.batch_size // share[1]
         self._numpy = np.random.default_rng(self.own_seed)
         self._own = source.specification_numbers()
@@ -84,7 +88,8 @@ class Supervised(Learner[SupervisedSettings]):
 
     def step(self) -> float:
         numbers = self._draw()
-        examples = self._source.batch(numbers, self._dense, self._about(numbers))
+        source = self._easy if self._easy is not None and self.share_done < self.settings.easy_share else self._source
+        examples = source.batch(numbers, self._dense, self._about(numbers))
         examples = moved(self._dropped(examples), next(self.model.parameters()).device)
         specification = self.model.reader.encode(examples.arrays)
         on_path = replace(examples.programs, flow=None, exists=examples.executed)

@@ -22,6 +22,7 @@ import signal
 import threading
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
@@ -50,7 +51,7 @@ from program_guided.models.model import Model, Sizes
 from program_guided.models.readers.config import ReaderConfig
 from program_guided.registry import build_model
 
-__all__ = ["OPTIONS", "STATE", "Job", "Moment", "Trainable", "Validation", "launch", "train"]
+__all__ = ["OPTIONS", "STATE", "Job", "Moment", "Trainable", "Training", "Validation", "launch", "train"]
 
 STATE, LOG, OPTIONS = "training.safetensors", "log.jsonl", "options.json"
 INTERRUPTED = "interrupted"
@@ -99,9 +100,72 @@ class Trainable(Protocol):
         """Options and data that must be the same when a training is resumed; JSON."""
 
 
+class Training(ABC):
+    """A training from beginning to end, whatever is trained."""
+
+    settings: Settings
+    folder: Path
+    seed: int
+    processes: int
+    accelerator: str
+    resume: bool
+    wandb: bool
+    """Log to Weights & Biases too."""
+    about: Mapping[str, Any] | None
+    """Provenance of the run: command, commit, machine."""
+    options: Mapping[str, Any] | None
+    """All options by name, to be kept beside the run."""
+
+    @abstractmethod
+    def build(self) -> Any:
+        """The network to train, with its first weights."""
+
+    @abstractmethod
+    def learner(self, model: Any, share: Share, all_reduce: AllReduce) -> Learner[Any]:
+        """The training of a network that was built."""
+
+    @abstractmethod
+    def validate(self, model: Any) -> Validation:
+        """Figures on what is held out."""
+
+    @abstractmethod
+    def save(self, model: Any, training: Mapping[str, Any]) -> None:
+        """Write a checkpoint, with the record of its training."""
+
+    @abstractmethod
+    def identity(self) -> dict[str, dict[str, Any]]:
+        """All that must be the same when the training is resumed, besides seed and settings: by part, JSON."""
+
+    @abstractmethod
+    def described(self) -> dict[str, Any]:
+        """The part of the record of a training that is its own."""
+
+    def check(self) -> None:
+        """One clear error for a training that cannot begin."""
+        self.settings.check(self.processes)
+        if not 0 <= self.seed < 2**31:
+            raise DataError(f"seed {self.seed}: a seed is from 0 to 2**31 - 1")
+        check_device(self.accelerator)
+        if self.wandb and importlib.util.find_spec("wandb") is None:
+            raise DataError("wandb is not installed; install it with: pip install 'program_guided[wandb]'")
+        self.check_own()
+        state = self.folder / STATE
+        if self.resume and not state.is_file():
+            raise DataError(f"{self.folder}: there is no training to resume ({STATE} is missing)")
+        if not self.resume and state.is_file():
+            raise DataError(f"{self.folder}: holds a training already; resume it, or name another folder")
+        if not self.resume and (self.folder / CONFIG).is_file():
+            raise DataError(f"{self.folder}: holds a checkpoint already; name another folder")
+        check_writable(state)
+
+    @abstractmethod
+    def check_own(self) -> None:
+        """One clear error for what only this training needs."""
+
+
 @dataclass(frozen=True)
-class Job:
-    """A training, from beginning to end."""
+class Job(Training):
+    """The training of an executor on a task."""
 
     task: Trainable
     model: str
@@ -127,32 +191,44 @@ class Job:
     """All options by name, to be kept beside the run."""
 
     def build(self) -> Model:
-        """The untrained model."""
         model: Model = build_model(self.model, self.config, self.task.sizes(), self.reader)
         self.task.prepare(model)
+        if self.start is not None and not self.resume:
+            load_weights(model, self.start, self.task.origin().answers)
         return model
 
-    def check(self) -> None:
-        """One clear error for a job that cannot begin."""
-        self.settings.check(self.processes)
-        if not 0 <= self.seed < 2**31:
-            raise DataError(f"seed {self.seed}: a seed is from 0 to 2**31 - 1")
-        check_device(self.accelerator)
-        if self.wandb and importlib.util.find_spec("wandb") is None:
-            raise DataError("wandb is not installed; install it with: pip install 'program_guided[wandb]'")
+    def learner(self, model: Model, share: Share, all_reduce: AllReduce) -> Learner[Any]:
+        return self.task.learner(model, self.settings, self.target, self.seed, share, all_reduce)
+
+    def validate(self, model: Model) -> Validation:
+        return self.task.validate(model)
+
+    def save(self, model: Model, training: Mapping[str, Any]) -> None:
+        save_checkpoint(self.folder, self.model, model, self.reader, self.task.origin(), training)
+
+    def identity(self) -> dict[str, dict[str, Any]]:
+        origin = self.task.origin()
+        return {
+            "task": {"name": origin.name, "version": origin.version, **self.task.identity()},
+            "model": {"name": self.model, **asdict(self.config)},
+            "reader": self.reader.as_dict(),
+            "training": {"target": self.target},
+        }
+
+    def described(self) -> dict[str, Any]:
+        return {
+            "target": self.target,
+            **({"algorithm": self.algorithm} if self.target in ("reward", "progress") else {}),
+            "task": self.task.identity(),
+            **({"start": str(self.start)} if self.start else {}),
+        }
+
+    def check_own(self) -> None:
         self.task.check(self.target)
         with torch.device("meta"):
             build_model(self.model, self.config, self.task.sizes(), self.reader)
         if self.start is not None and not self.resume:
-            load_weights(self.build(), self.start, self.task.origin().answers)
-        state = self.folder / STATE
-        if self.resume and not state.is_file():
-            raise DataError(f"{self.folder}: there is no training to resume ({STATE} is missing)")
-        if not self.resume and state.is_file():
-            raise DataError(f"{self.folder}: holds a training already; resume it, or name another folder")
-        if not self.resume and (self.folder / CONFIG).is_file():
-            raise DataError(f"{self.folder}: holds a checkpoint already; name another folder")
-        check_writable(state)
+            self.build()
 
 
 @dataclass(frozen=True)
@@ -176,7 +252,7 @@ class Moment:
     """Then, the learner's own figures."""
 
 
-def train(job: Job, watch: Callable[[Moment], None] = lambda moment: None) -> None:
+def train(job: Training, watch: Callable[[Moment], None] = lambda moment: None) -> None:
     """Train to the end; the checkpoint is in the job's folder. `watch` is called after every iteration of the first
     process. KeyboardInterrupt if the training was interrupted; its state is then saved."""
     job.check()
@@ -271,7 +347,7 @@ def _by_torchrun() -> bool:
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 
-def _work(fabric: Any, job: Job, watch: Callable[[Moment], None] | None) -> str | None:
+def _work(fabric: Any, job: Training, watch: Callable[[Moment], None] | None) -> str | None:
     """The work of each process. Of several, one that fails ends the others, which would wait for it for ever."""
     try:
         return _run(fabric, job, watch)
@@ -281,7 +357,7 @@ def _work(fabric: Any, job: Job, watch: Callable[[Moment], None] | None) -> str 
         return str(error)
 
 
-def _run(fabric: Any, job: Job, watch: Callable[[Moment], None] | None) -> str | None:
+def _run(fabric: Any, job: Training, watch: Callable[[Moment], None] | None) -> str | None:
     if fabric.world_size > 1:
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // fabric.strategy.num_processes))
     run = _Run(fabric, job)
@@ -298,14 +374,11 @@ def _run(fabric: Any, job: Job, watch: Callable[[Moment], None] | None) -> str |
 class _Run:
     """A training in this process."""
 
-    def __init__(self, fabric: Any, job: Job) -> None:
+    def __init__(self, fabric: Any, job: Training) -> None:
         self.fabric, self.job = fabric, job
         torch.manual_seed(job.seed)
-        model = job.build().to(fabric.device)
-        if job.start is not None and not job.resume:
-            load_weights(model, job.start, job.task.origin().answers)
         share = (fabric.global_rank, fabric.world_size)
-        self.training = job.task.learner(model, job.settings, job.target, job.seed, share, self._mean)
+        self.training = job.learner(job.build().to(fabric.device), share, self._mean)
         self.seconds, self.curve = 0.0, list[dict[str, Any]]()
         self.losses: list[float] = []
         """Since the last evaluation."""
@@ -366,7 +439,7 @@ class _Run:
         return self.seconds + time.perf_counter() - self._since
 
     def _evaluated(self, moment: Moment) -> Moment:
-        found = asdict(self.job.task.validate(self.training.average))
+        found = asdict(self.job.validate(self.training.average))
         return replace(moment, seconds=self._elapsed(), evaluated=True, figures=self.training.figures(), **found)
 
     def _save(self) -> None:
@@ -395,19 +468,14 @@ class _Run:
         self._save_checkpoint()
 
     def _save_checkpoint(self) -> None:
-        job = self.job
-        given = (job.folder, job.model, self.training.average, job.reader, job.task.origin())
-        save_checkpoint(*given, self._provenance())
+        self.job.save(self.training.average, self._provenance())
 
     def _provenance(self) -> dict[str, Any]:
         """The record of the training in its checkpoint."""
         job = self.job
         return {
             **(job.about or {}),
-            "target": job.target,
-            **({"algorithm": job.algorithm} if job.target in ("reward", "progress") else {}),
-            "task": job.task.identity(),
-            **({"start": str(job.start)} if job.start else {}),
+            **job.described(),
             "seed": job.seed,
             "processes": self.fabric.world_size,
             "settings": asdict(job.settings),
@@ -459,15 +527,10 @@ class _Run:
         self.seconds, self.losses, self.curve = numbers["seconds"], numbers["losses"], numbers["curve"]
 
 
-def _identity(job: Job) -> dict[str, Any]:
+def _identity(job: Training) -> dict[str, Any]:
     """All that must be the same when a training is resumed, as JSON reads it back."""
-    origin = job.task.origin()
-    parts = {
-        "task": {"name": origin.name, "version": origin.version, **job.task.identity()},
-        "model": {"name": job.model, **asdict(job.config)},
-        "reader": job.reader.as_dict(),
-        "training": {"target": job.target, "seed": job.seed, **asdict(job.settings)},
-    }
+    parts = job.identity()
+    parts["training"] = {**parts.get("training", {}), "seed": job.seed, **asdict(job.settings)}
     flat = {f"{part} {name}": value for part, values in parts.items() for name, value in values.items()}
     return json.loads(json.dumps(flat))
 
@@ -485,7 +548,7 @@ def _line(moment: Moment) -> dict[str, Any]:
 class _Log:
     """JSON lines, TensorBoard and Weights & Biases; entries after the state that is resumed are purged."""
 
-    def __init__(self, job: Job, curve: list[dict[str, Any]]) -> None:
+    def __init__(self, job: Training, curve: list[dict[str, Any]]) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
         self.path = job.folder / LOG
@@ -512,7 +575,7 @@ class _Log:
             self.wandb.log(scalars, step=line["step"])
 
 
-def _wandb_run(job: Job) -> Any:
+def _wandb_run(job: Training) -> Any:
     """The run at Weights & Biases; a resumed one is the same run."""
     import wandb
 

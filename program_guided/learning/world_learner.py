@@ -25,6 +25,8 @@ AnyWorldSettings = TypeVar("AnyWorldSettings", bound=WorldSettings)
 class WorldLearner(Learner[AnyWorldSettings]):
     """A learner with worlds of its own (`num_envs` of them, shared out among the processes)."""
 
+    model: Model
+
     def __init__(
         self,
         model: Model,

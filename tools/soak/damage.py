@@ -112,7 +112,7 @@ def read_release(folder: Path) -> Any:
 def make_world(folder: Path) -> None:
     from program_guided.tasks.visual.plan import built
 
-    with built(folder, {"seed": 0, "scenes": {"train": 1}}) as files:
+    with built(folder, {"seed": 0, "scenes": {"train": 1}}) as (files, _):
         make_release(folder)
         files += [folder / name for name in RELEASE]
 
@@ -171,14 +171,14 @@ def read_parts(folder: Path) -> Any:
 
 
 def make_features(folder: Path) -> None:
-    from program_guided.tasks.visual.embedded.building import plan_of, scenes_of, write_features
-    from program_guided.tasks.visual.embedded.detections import Detector
+    from program_guided.tasks.visual.embedded.building import plan_of, write_features
+    from program_guided.tasks.visual.embedded.detections import Simulation
     from program_guided.tasks.visual.plan import OBJECTS_FOLDER, built
 
-    detector = Detector(dimension=6, max_detected=4)
-    with built(folder, plan_of({"val": 3}, 0, detector)) as files:
-        scenes = scenes_of("val", 3, 0)
-        files += write_features(folder / OBJECTS_FOLDER, scenes, 3, 0, detector, lambda what, done, total: None)
+    splits, sight = {"val": 3}, Simulation()
+    with built(folder, plan_of(splits, 0, {OBJECTS_FOLDER: sight})) as (files, resumed):
+        objects = folder / OBJECTS_FOLDER
+        files += write_features(objects, splits, 0, sight, resumed, lambda what, done, total: None)
 
 
 def read_features(folder: Path) -> Any:

@@ -180,6 +180,17 @@ class Objects(ReaderConfig):
     """Length of an object's vector."""
     positions: int = 2
     """Coordinates of an object: 2, 3, or 4 for boxes; 0 for none."""
+    depth: int = -1
+    """Place among the features of a number that says how near an object is; pairs are compared by it as by their
+    coordinates. -1: there is none."""
+
+    named: bool = False
+    """Features have names (`name_features`): a word is true of an object as far as the feature of its name says so."""
+
+    @property
+    def coordinates(self) -> int:
+        """Numbers by which the places of two objects are compared."""
+        return self.positions + (self.depth >= 0)
 
     def collate(self, specifications: Many[Mapping[str, ArrayLike]]) -> Arrays:
         where = "boxes" if self.positions == 4 else "positions"

@@ -7,7 +7,7 @@ routine are decoded from their results (`point`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -57,12 +57,20 @@ COUNTED = 10
 """Number of thresholds by which a count is encoded."""
 SHARP = 25.0
 """Scale of offsets whose sign matters more than their size."""
+LINES = (0.18, 0.3, 0.5, 0.7, 0.82)
+"""Shares of the sides of a specification at which a box's centre comes to another position: GQA's, and the middle."""
 BOX = 4
-"""Coordinates of a box: left, top, right, bottom."""
+"""Coordinates of a box: left, top, right, bottom; a depth may follow."""
+OPPOSITE = [2, 3, 0, 1]
+"""Coordinates of the opposite edges."""
 GATE_STD = 0.01
 """Standard deviation of the weights of words in comparisons, before training."""
 LINK = 0.3
 """Weight of a word in a comparison, before training, if it occurs in programs together with the word that compares."""
+NAMED = 16.0
+"""Initial difference of a word's score between an object that has the feature of that name and one that has not."""
+ALL_COMPONENTS = 256
+"""Maximum length of vectors of which all principal components are kept."""
 MARK = 5.0
 """Initial length of the mark of an object in a row of Z."""
 
@@ -111,7 +119,9 @@ class Scene:
     pairs: Tensor | None = None
     """(specifications, objects * objects, width) features of pairs of objects"""
     concepts: Tensor | None = None
-    """(specifications, objects, concepts) from -1 to 1: how much a word is true of an object"""
+    """(specifications, objects, concepts) how much a word is true of an object, by which objects are compared"""
+    named: Tensor | None = None
+    """(specifications, objects, vocabulary) the feature of each word's name, 0 for words without one"""
     keys: Tensor | None = None
     """(specifications, objects, width) keys of softmax attention"""
     where: Tensor | None = None
@@ -140,6 +150,7 @@ class Ranges(nn.Module):
         self.scaled = [name for name, width in widths.items() if 0 < width <= RAW_FEATURES]
         if config.positions == BOX:
             self.scaled.remove("positions")
+        self.where, self.depth = "boxes" if config.positions == BOX else "positions", config.depth
         for name in self.scaled:
             self.register_buffer(f"{name}_low", torch.zeros(widths[name]))
             self.register_buffer(f"{name}_range", torch.ones(widths[name]))
@@ -158,6 +169,8 @@ class Ranges(nn.Module):
         for name in self.scaled:
             low, extent = getattr(self, f"{name}_low"), getattr(self, f"{name}_range")
             found[name] = ((arrays[name] - low) / extent).masked_fill(~arrays["exists"][..., None], 0.0)
+        if self.depth >= 0:
+            found[self.where] = torch.cat([found[self.where], found["features"][..., self.depth, None]], dim=-1)
         return found
 
 
@@ -166,9 +179,9 @@ class ObjectEncoder(nn.Module):
 
     def __init__(self, config: Objects, width: int, hidden: int, what: nn.Module) -> None:
         super().__init__()
-        self.what, self.positions = what, config.positions
-        if config.positions:
-            self.where = mlp(_placed_size(config.positions), hidden, width)
+        self.what, self.positions = what, config.coordinates
+        if self.positions:
+            self.where = mlp(_placed_size(self.positions), hidden, width)
         self.norm = nn.LayerNorm(width)
 
     def forward(self, arrays: Mapping[str, Tensor]) -> Tensor:
@@ -290,6 +303,8 @@ class ObjectView:
     """(batch, rows, L, concepts) the respects in which words compare two objects"""
     direction: Tensor
     """(batch, rows, 1) 1 for relations as they are, -1 for inverted ones"""
+    named: Tensor | None
+    """(batch, rows, L, objects) scores of the words by the features of their names"""
 
 
 @final
@@ -321,21 +336,28 @@ class ObjectReader(nn.Module):
         vocabulary, shown, beside = len(sizes.vocabulary), hidden // 2, hidden // 4
         self.raw = config.features if config.features <= RAW_FEATURES else 0
         self.concepts = min(vocabulary, MAX_CONCEPTS)
-        self.direct = self.raw + _ordered_size(config.positions)
+        self.direct = self.raw + _ordered_size(config.coordinates)
         known = beside + self.direct
-        what = nn.Linear(self.raw, hidden) if self.raw else PrincipalComponents(config.features, hidden, hidden)
+        kept = config.features if config.features <= ALL_COMPONENTS else hidden
+        what = nn.Linear(self.raw, hidden) if self.raw else PrincipalComponents(config.features, kept, hidden)
         self.ranges = Ranges(config)
         self.objects = ObjectEncoder(config, hidden, hidden, what)
-        self.positions = config.positions
-        if config.positions:
-            self.stand = nn.Linear(_related_size(config.positions), beside)
-        self.both = nn.Linear(hidden, 2 * beside, bias=not config.positions)
+        self.positions = config.coordinates
+        if self.positions:
+            self.stand = nn.Linear(_related_size(self.positions), beside)
+        self.both = nn.Linear(hidden, 2 * beside, bias=not self.positions)
         self.shown, self.word = nn.Linear(hidden, shown), nn.Embedding(vocabulary, shown + 1 + known + 1, padding_idx=0)
         self.gate = nn.Embedding(vocabulary, self.concepts, padding_idx=0)
         self.concept_scale = nn.Parameter(torch.ones(()))
         self.concept_bias = nn.Parameter(torch.zeros(self.concepts))
+        if config.named:
+            self.named_scale = nn.Parameter(torch.ones(()))
+            self.named: Tensor
+            self.register_buffer("named", torch.full((vocabulary,), -1))
+            self.spell = nn.Linear(self.concepts, width, bias=False)
+        self.has_names = config.named
         self.turned = nn.Embedding(vocabulary, 1, padding_idx=0)
-        order = _ordered_size(config.positions)
+        order = _ordered_size(self.positions)
         self.plan_sizes = (heads * sizes.words, RELATIONS * sizes.words, self.slots + RELATIONS, beside, heads, order)
         self.operation = nn.Embedding(vocabulary, blocks * sum(self.plan_sizes), padding_idx=0)
         self.stands, self.score = nn.Linear(self.slots + RELATIONS, beside), nn.Linear(beside, heads)
@@ -374,13 +396,28 @@ class ObjectReader(nn.Module):
     def word_axes(self) -> dict[str, tuple[int, ...]]:
         """Parameter -> its axes that are numbered by the words of the vocabulary."""
         embeddings = ("word", "turned", "operation")
-        return {"gate.weight": (0, 1), "concept_bias": (0,), **{f"{name}.weight": (0,) for name in embeddings}}
+        of_names = {"named": (0,), "spell.weight": (1,)} if self.has_names else {}
+        of_words = {"gate.weight": (0, 1), "concept_bias": (0,), **of_names}
+        return of_words | {f"{name}.weight": (0,) for name in embeddings}
+
+    @torch.no_grad()
+    def invert(self, words: Iterable[int]) -> None:
+        """Let these words of an operation invert relations. Learned from nothing, the two directions of a relation are
+        each other's opposite, and teach it nothing until one is inverted."""
+        for word in words:
+            self.turned.weight[word] = -2 / INVERSION_SCALE
 
     @torch.no_grad()
     def link_words(self, together: Tensor) -> None:
         """Let operation words compare objects by the arguments that they occur together with in programs (vocabulary,
         vocabulary): `color` by `red`, `blue` and so on."""
         self.gate.weight[together[:, : self.concepts]] += LINK
+
+    def name_features(self, named: Mapping[int, int]) -> None:
+        """Let words be true of the objects in which the feature of the same name is large, where features have names.
+        `named`: word -> feature."""
+        for word, feature in named.items():
+            self.named[word] = feature
 
     def encode(self, arrays: Mapping[str, Tensor]) -> Scene:
         arrays = self.ranges(arrays)
@@ -396,14 +433,25 @@ class ObjectReader(nn.Module):
             direct.append((arrays["features"][:, :, None] - arrays["features"][:, None]).square())
         scale = (stand.shape[3] + self.direct) ** 0.5  # the scale they would have if they alone were compared
         pairs = [nn.functional.gelu(stand), *(each * scale for each in direct)]
-        shown = self.shown(objects)
-        attributes = self.word.weight[: self.concepts, : shown.shape[2]] * self.scale[: shown.shape[2]]
-        scores = (shown @ attributes.T * shown.shape[2] ** -0.5).detach()  # comparing does not change what words mean
-        concepts = (self.concept_scale * scores + self.concept_bias).tanh()
+        shown, named = self.shown(objects), self._named(arrays["features"])
+        concepts = self._concepts(shown) if named is None else named[..., : self.concepts]
         places = _one_to_one(objects)
         pair = torch.cat(pairs, dim=3).flatten(1, 2)
         keys, where = self.key(objects), _positions(arrays) if self.positions else None
-        return Scene(shown, arrays["exists"], places, self.value(objects), pair, concepts, keys, where)
+        return Scene(shown, arrays["exists"], places, self.value(objects), pair, concepts, named, keys, where)
+
+    def _concepts(self, shown: Tensor) -> Tensor:
+        """(specifications, objects, concepts) from -1 to 1: how much the words that compare are true of an object."""
+        attributes = self.word.weight[: self.concepts, : shown.shape[2]] * self.scale[: shown.shape[2]]
+        scores = (shown @ attributes.T * shown.shape[2] ** -0.5).detach()  # comparing does not change what words mean
+        return (self.concept_scale * scores + self.concept_bias).tanh()
+
+    def _named(self, features: Tensor) -> Tensor | None:
+        """(specifications, objects, vocabulary) the features of words' names, 0 for words without; None if features
+        have no names."""
+        if not self.has_names:
+            return None
+        return features[..., self.named.clamp(min=0)].masked_fill(self.named < 0, 0.0)
 
     def prepare(
         self,
@@ -418,10 +466,13 @@ class ObjectReader(nn.Module):
         turned = (1 + INVERSION_SCALE * self.turned(words[..., : self.operation_words].long())[..., 0]).tanh()
         direction = turned.masked_fill(~is_word, 1.0).prod(dim=2, keepdim=True)
         gates = RELATION_SCALE * self.gate(words.long()) if exists.shape[2] else None
-        deviation = _deviation(found.sum(dim=2), scene)
-        return ObjectView(
-            scene, found, deviation, _split(plan, self.blocks), self.word(words.long()) * self.scale, gates, direction
-        )
+        deviation, plan = _deviation(found.sum(dim=2), scene), _split(plan, self.blocks)
+        meanings, named = self.word(words.long()) * self.scale, None
+        if scene.named is not None:
+            scores = (NAMED * self.named_scale * (scene.named - THRESHOLD)).masked_fill(self.named < 0, 0.0)
+            every = scene.own(scores).transpose(1, 2)
+            named = every[torch.arange(len(words), device=words.device)[:, None, None], words.long()]
+        return ObjectView(scene, found, deviation, plan, meanings, gates, direction, named)
 
     def _found(self, scene: Scene, parents: Tensor, exists: Tensor) -> Tensor:
         """(batch, rows, slots, objects) probability that each parent has found an object, 0 for missing parents."""
@@ -444,6 +495,8 @@ class ObjectReader(nn.Module):
         attribute_query, bias = torch.split(weights @ attributes, [shown, 1], dim=3)
         matches = scene.places.times(attribute_query.flatten(1, 2), scene.objects.transpose(1, 2)) * shown**-0.5
         matches = matches.view(*attribute_query.shape[:3], -1)
+        if view.named is not None:
+            matches = matches + weights @ view.named
         reached, among = self._relate(_split(INITIAL_WORD_WEIGHT + plan[1], RELATIONS), relations, view)
         stands = torch.cat([found, reached], dim=2).transpose(2, 3) * (1 + plan[2])[:, :, None]
         related = self.score(nn.functional.gelu(self.stands(stands) + plan[3][:, :, None])).transpose(2, 3)
@@ -459,9 +512,22 @@ class ObjectReader(nn.Module):
         compared = self._compare(_split(INITIAL_WORD_WEIGHT + plan[1], RELATIONS), plan[5], view)
         gated = (mean.flatten(2) * self.value_gate(query), view.deviation * self.deviation_gate(query))
         result: Tensor = self.join(torch.cat([*gated, attended, certainty, counts, compared], dim=2))
+        if view.gates is not None and scene.named is not None:
+            result = result + self._spelt(view)
         leak = LEAK / MAX_LOGIT * (matches[:, :, 0] + related[:, :, 0]) * scene.exists[:, None]
         marks = picked[:, :, 0] + leak - leak.detach()
         return result + self.mark * (marks @ self.code[: marks.shape[2]])
+
+    def _spelt(self, view: ObjectView) -> Tensor:
+        """(batch, rows, width) the words that are true of what the parents have found, in the respects that the routine
+        names: `query_color` of a red thing is spelt `red`."""
+        assert view.gates is not None
+        assert view.scene.named is not None
+        found = view.found.amax(dim=2)
+        shares = found / (found.sum(dim=2, keepdim=True) + NULL_WEIGHT)
+        words = view.scene.places.times(shares, view.scene.named[..., : self.concepts])
+        spelt: Tensor = self.spell(words * view.gates.sum(dim=2))
+        return spelt
 
     def _values(self, weights: Tensor, scene: Scene) -> Tensor:
         """(batch, rows, heads, width / heads) values of objects, weighted (batch, rows, heads, objects) head by
@@ -593,60 +659,78 @@ def _positions(arrays: Mapping[str, Tensor]) -> Tensor:
     return arrays["boxes"] if "boxes" in arrays else arrays["positions"]
 
 
-def _placed_size(positions: int) -> int:
-    return 13 if positions == BOX else 3 * positions
+def _placed_size(coordinates: int) -> int:
+    return 5 + 2 * len(LINES) + coordinates if coordinates >= BOX else 3 * coordinates
 
 
 def _placed(positions: Tensor) -> Tensor:
-    """Features of an object's position (for a box: its edges, centre, sides and area), and its sharpened offsets to the
-    lines between the thirds of the specification."""
-    if positions.shape[-1] != BOX:
+    """Features of an object's position (for a box: its edges, centre, sides and area, and depth), and its sharpened
+    offsets to lines across the specification."""
+    if positions.shape[-1] < BOX:
         return torch.cat([positions, *((SHARP * (positions - third / 3)).tanh() for third in (1, 2))], dim=-1)
-    low, high = positions[..., :2], positions[..., 2:]
+    low, high = positions[..., :2], positions[..., 2:BOX]
     sides, centre = high - low, (low + high) / 2
-    thirds = [(SHARP * (centre - third / 3)).tanh() for third in (1, 2)]
-    return torch.cat([positions, centre, sides, sides.prod(dim=-1, keepdim=True), *thirds], dim=-1)
+    lines = [(SHARP * (centre - line)).tanh() for line in LINES]
+    return torch.cat([positions, centre, sides, sides.prod(dim=-1, keepdim=True), *lines], dim=-1)
 
 
-def _ordered_size(positions: int) -> int:
-    return 11 if positions == BOX else 2 * positions
+def _ordered_size(coordinates: int) -> int:
+    return 18 + 2 * (coordinates - BOX) if coordinates >= BOX else 2 * coordinates
 
 
 def _ordered(positions: Tensor) -> Tensor:
     """(specifications, objects, objects, ...) sharpened offsets of the second object of a pair to the first, for each
-    coordinate; for boxes, between equal and between opposite edges, and which one is wider, taller and larger."""
+    coordinate; for boxes, between equal and between opposite edges, which is wider, taller and larger, how much they
+    overlap, and the gap between them."""
     return _order_of(positions[:, :, None], positions[:, None])
 
 
 def _order_of(one: Tensor, other: Tensor) -> Tensor:
-    if one.shape[-1] == BOX:
-        edges = SHARP * torch.cat([other - one, other[..., [2, 3, 0, 1]] - one], dim=-1)
-        sides = (_sides(other) / _sides(one)).log()
-        return torch.cat([edges, 5 * sides, 5 * sides.sum(dim=-1, keepdim=True)], dim=-1).tanh()
-    return torch.cat([(SHARP * (other - one)).tanh(), (5 * SHARP * (other - one)).tanh()], dim=-1)
+    offset = other - one
+    if one.shape[-1] < BOX:
+        return _sharpened(offset)
+    opposite = other[..., OPPOSITE] - one[..., :BOX]
+    sides = (_sides(other) / _sides(one)).log()
+    ordered = torch.cat([SHARP * offset[..., :BOX], 5 * sides, 5 * sides.sum(dim=-1, keepdim=True)], dim=-1).tanh()
+    within, gap = _overlap(one, other)
+    return torch.cat([ordered, _sharpened(opposite), within, _sharpened(gap), _sharpened(offset[..., BOX:])], dim=-1)
 
 
-def _related_size(positions: int) -> int:
-    return 22 if positions == BOX else 3 * positions + 1
+def _overlap(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    """(..., 1) area that two boxes share, as a share of the smaller one; and the gap between them, negative if they
+    overlap."""
+    apart = torch.maximum(one[..., :2], other[..., :2]) - torch.minimum(one[..., 2:BOX], other[..., 2:BOX])
+    shared = apart.clamp(max=0).prod(dim=-1)
+    smaller = torch.minimum(_sides(one).prod(dim=-1), _sides(other).prod(dim=-1))
+    return (shared / smaller)[..., None], apart.amax(dim=-1, keepdim=True)
+
+
+def _sharpened(offset: Tensor) -> Tensor:
+    return torch.cat([(SHARP * offset).tanh(), (5 * SHARP * offset).tanh()], dim=-1)
+
+
+def _related_size(coordinates: int) -> int:
+    return 22 + 2 * (coordinates - BOX) if coordinates >= BOX else 3 * coordinates + 1
 
 
 def _related(positions: Tensor) -> Tensor:
     """(specifications, objects, objects, ...) relation of the second object of a pair to the first: offsets, also
     sharpened; for boxes, also relative to the sides of each."""
     one, other = positions[:, :, None], positions[:, None]
-    if positions.shape[-1] != BOX:
-        offset = other - one
+    offset = other - one
+    if positions.shape[-1] < BOX:
         distance = (offset.square().sum(dim=-1, keepdim=True) + 1e-6).sqrt()
         return torch.cat([offset, (SHARP * offset).tanh(), (3 * offset).tanh(), distance], dim=-1)
-    between = torch.cat([other - one, other[..., [2, 3, 0, 1]] - one], dim=-1)
+    between = torch.cat([offset[..., :BOX], other[..., OPPOSITE] - one[..., :BOX]], dim=-1)
     size = (_sides(other) / _sides(one)).log()
-    return torch.cat([between, (SHARP * between).tanh(), _offset(one, other), _offset(other, one), size], dim=-1)
+    boxes = [between, (SHARP * between).tanh(), _offset(one, other), _offset(other, one), size]
+    return torch.cat([*boxes, _sharpened(offset[..., BOX:])], dim=-1)
 
 
 def _sides(boxes: Tensor) -> Tensor:
-    return (boxes[..., 2:] - boxes[..., :2]).clamp(min=1e-3)
+    return (boxes[..., 2:BOX] - boxes[..., :2]).clamp(min=1e-3)
 
 
 def _offset(host: Tensor, guest: Tensor) -> Tensor:
     """Position of the guest's centre, in sides of the host from its top left."""
-    return (((guest[..., :2] + guest[..., 2:]) / 2 - host[..., :2]) / _sides(host)).clamp(-2, 3)
+    return (((guest[..., :2] + guest[..., 2:BOX]) / 2 - host[..., :2]) / _sides(host)).clamp(-2, 3)

@@ -157,6 +157,10 @@ class Questions:
             self._cache_bytes -= dropped.features.nbytes
         return detected
 
+    def detected(self, number: int) -> Detected:
+        """Detected objects of a question's picture."""
+        return self._detected(int(self.set.columns["image"][number]))
+
     @cached_property
     def families(self) -> NDArray[np.str_]:
         """Family of every operation; "", the last, for no operation."""

@@ -21,6 +21,7 @@ class VisualData:
     release's ontology is read if it lies in the folder `ontology`."""
 
     def __init__(self, folder: Path, features: Path | None = None) -> None:
+        self.folder = folder
         self.index = Index.open(folder / "index")
         self.index.check_sources(folder)
         self.features = ObjectFeatures(features or folder / OBJECTS_FOLDER)

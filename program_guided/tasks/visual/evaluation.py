@@ -10,25 +10,39 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from program_guided.errors import DataError, quote
+from program_guided.language.syntax import flatten
 from program_guided.learning.evaluation import outputs_of
 from program_guided.models.model import Model
 from program_guided.output import counted
 from program_guided.tasks.visual.batches import Questions
 from program_guided.tasks.visual.data import VisualData
+from program_guided.tasks.visual.domain import DOMAIN
 from program_guided.tasks.visual.index import QuestionSet
 from program_guided.tasks.visual.index.parts import NOTHING
 from program_guided.tasks.visual.metrics import lacks_choices
+from program_guided.tasks.visual.oracle import answer_of, execute
 from program_guided.tasks.visual.release.reading import Choices, Question
 from program_guided.tasks.visual.release.skipping import OnBad, Skipped, refuse
-from program_guided.tasks.visual.release.sources import CHOICES, split_of
+from program_guided.tasks.visual.release.sources import CHOICES, is_train, split_of
+from program_guided.tasks.visual.symbolic import answer_symbolically
 
-__all__ = ["Answers", "Asked", "answer_elsewhere", "answer_questions", "ask"]
+__all__ = [
+    "Answers",
+    "Asked",
+    "answer_elsewhere",
+    "answer_questions",
+    "ask",
+    "oracle_answers",
+    "right_by_picture",
+    "symbolic_answers",
+]
 
 BATCH = 256
 """Questions executed in one batch."""
@@ -159,16 +173,20 @@ def answer_questions(
     source: Questions,
     numbers: NDArray[np.int64],
     progress: Callable[[int], None] = lambda done: None,
+    shuffled: bool = False,
 ) -> Answers:
-    """Answer questions; `progress` is called with the number answered so far."""
+    """Answer questions; `progress` is called with the number answered so far. With `shuffled`, each is answered about
+    the picture half way round the list."""
     types = list(source.results.values())
+    own = source.specification_numbers()[numbers]
+    about = np.roll(own, len(own) // 2) if shuffled else own
     predictions: dict[str, str] = {}
     right: Counter[str] = Counter()
     known: Counter[str] = Counter()
     answered = correct = 0
     for first in range(0, len(numbers), BATCH):
         some = numbers[first : first + BATCH]
-        examples = source.batch(some)
+        examples = source.batch(some, about=about[first : first + BATCH])
         outputs = outputs_of(model, examples.arrays, examples.programs, types)
         rows, last = range(len(some)), examples.last.tolist()
         kinds = examples.types[torch.arange(len(some)), examples.last].tolist()
@@ -206,3 +224,72 @@ def answer_elsewhere(model: Model, source: Questions, numbers: NDArray[np.int64]
         known += int(judged[rows, examples.last].sum())
         right += int(verdict[rows, examples.last].sum())
     return known, 100 * right / known if known else None
+
+
+Progress = Callable[[int], None]
+Answering = Callable[[int, Question], str]
+"""The answer to a question, by its number in the set."""
+
+
+def oracle_answers(source: Questions, numbers: NDArray[np.int64], progress: Progress) -> Answers:
+    """Answers of the oracle, which executes programs on scene graphs."""
+
+    def answer(number: int, question: Question) -> str:
+        return answer_of(execute(question.program, source.index.scene(question.image_id), source.ontology)) or ""
+
+    return _each(answer, source, numbers, progress)
+
+
+def symbolic_answers(
+    form: Literal["strict", "majority", "repair"], source: Questions, numbers: NDArray[np.int64], progress: Progress
+) -> Answers:
+    """Answers of the detector's most likely labels. `strict`: none where a routine has no result; `majority`: then the
+    most frequent answer of train to its kind of question; `repair`: a routine that finds nothing takes what is most
+    likely it, and the most frequent answer is the last resort."""
+    frequent = {} if form == "strict" else _frequent_answers(source)
+
+    def answer(number: int, question: Question) -> str:
+        found = answer_symbolically(question.program, source.detected(number), repair=form == "repair")
+        return found or frequent.get(_last_operation(question), "")
+
+    return _each(answer, source, numbers, progress)
+
+
+def _each(answer: Answering, source: Questions, numbers: NDArray[np.int64], progress: Progress) -> Answers:
+    predictions: dict[str, str] = {}
+    right = 0
+    for number in numbers.tolist():
+        question = source.set.question(number)
+        predictions[question.key] = answer(number, question)
+        right += predictions[question.key] == question.answer
+        progress(len(predictions))
+    return Answers(predictions, 100 * right / max(1, len(numbers)), {})
+
+
+def _frequent_answers(source: Questions) -> dict[str, str]:
+    """Last operation -> its most frequent answer in a set of train."""
+    name = next((name for name in source.index.sets if is_train(name)), None)
+    if name is None:
+        raise DataError(f"{source.index.folder}: there are no questions of train, whose answers would be the fallback")
+    found = source.index.questions(name)
+    counts: dict[str, Counter[str]] = {}
+    last = np.asarray(found.columns["operation"])[np.asarray(found.columns["routine"][1:]) - 1]
+    for operation, answer in zip(last.tolist(), np.asarray(found.columns["answer"]).tolist(), strict=True):
+        if answer != NOTHING:
+            counts.setdefault(DOMAIN.operations[operation].name, Counter())[source.index.answers[answer]] += 1
+    return {operation: each.most_common(1)[0][0] for operation, each in counts.items()}
+
+
+def _last_operation(question: Question) -> str:
+    return flatten(question.program.body)[-1].operation
+
+
+def right_by_picture(questions: Mapping[str, Question], predictions: Mapping[str, str]) -> dict[str, list[int]]:
+    """Right answers and questions of every picture, in the order of their ids."""
+    right: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    for key, question in questions.items():
+        if question.answer is not None:
+            asked[question.image_id] += 1
+            right[question.image_id] += predictions[key] == question.answer
+    return {"right": [right[image] for image in sorted(asked)], "asked": [asked[image] for image in sorted(asked)]}

@@ -32,7 +32,7 @@ from program_guided.tasks.visual.checksums import described, read_checked
 from program_guided.tasks.visual.graph import MAX_SIDE
 from program_guided.tasks.visual.h5 import FAULTS, NUMBERS, TEXTS, checked_dataset, open_h5, read_text
 from program_guided.tasks.visual.packed import Packed, is_packed
-from program_guided.tasks.visual.plan import OBJECTS_FOLDER, REMEDY, World, complete_world
+from program_guided.tasks.visual.plan import FEATURE_FOLDERS, REMEDY, World, complete_world
 from program_guided.tasks.visual.release.skipping import OnBad, refuse
 
 __all__ = [
@@ -123,7 +123,7 @@ class _Chunks(_Closable):
 
     def _find_world(self) -> World | None:
         folder = self.info_path.parent
-        return complete_world(folder.parent) if folder.name == OBJECTS_FOLDER else None
+        return complete_world(folder.parent) if folder.name in FEATURE_FOLDERS else None
 
     def _read_info(self) -> tuple[dict[str, Any], str]:
         """The rows by picture, and the checksum of their file."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from typing import NamedTuple
 
 from program_guided.language.pointer import advance, start
 from program_guided.language.syntax import Call, Program, flatten
@@ -23,7 +24,7 @@ from program_guided.tasks.visual.domain import DOMAIN, Row, negated, row_of
 from program_guided.tasks.visual.graph import Scene
 from program_guided.tasks.visual.ontology import BUILT_IN, Ontology
 
-__all__ = ["COMMON", "PLACED", "SCENE", "Result", "Value", "answer_of", "execute", "position"]
+__all__ = ["COMMON", "PLACED", "SCENE", "Guess", "Ids", "Result", "Value", "answer_of", "execute", "position"]
 
 SCENE = "scene"
 """Id of the picture as a whole: the result of `select(scene)`."""
@@ -34,8 +35,22 @@ ROLES_OF_EDGES = ("subject", "object")
 """Roles of the named object in a relation of the graph."""
 NOT_REACHED = "the program does not get here"
 COMMON = ("color", "material", "shape")
-PLACED = {"hposition": (0, ("left", "middle", "right")), "vposition": (1, ("top", "middle", "bottom"))}
-"""Category of positions -> (axis, names of the thirds of the picture that can hold a box's centre)."""
+
+
+class Placed(NamedTuple):
+    """Positions along an axis of the picture."""
+
+    axis: int
+    words: tuple[str, str, str]
+    borders: tuple[float, float]
+    """Shares of the picture's side at which a box's centre comes to the next position."""
+
+
+PLACED = {
+    "hposition": Placed(0, ("left", "middle", "right"), (0.3, 0.7)),
+    "vposition": Placed(1, ("top", "middle", "bottom"), (0.18, 0.82)),
+}
+"""Category of positions -> the release's positions."""
 
 Ids = tuple[str, ...]
 Value = Ids | bool | str
@@ -53,12 +68,21 @@ class _Undetermined(Exception):
     """The scene graph does not determine the result."""
 
 
+Guess = Callable[[Row, Ids, Sequence[Value]], Ids]
+"""The objects that a routine, by its row, words and inputs, would find if it had to find some."""
+
+
 def execute(
-    program: Program, scene: Scene, ontology: Ontology = BUILT_IN, found: Sequence[Ids | None] = ()
+    program: Program,
+    scene: Scene,
+    ontology: Ontology = BUILT_IN,
+    found: Sequence[Ids | None] = (),
+    guess: Guess | None = None,
 ) -> tuple[Result, ...]:
     """Results of all routines; with `if` or `loop`, of all rows of the routine table. `found`: what routines are known
-    to find (`domain.found_ids`), which is better than executing their words again."""
-    view = _View(scene, ontology)
+    to find (`domain.found_ids`), which is better than executing their words again. `guess`: what a routine finds that
+    found nothing, but is not asked whether there is something."""
+    view = _View(scene, ontology, guess)
     if any(not isinstance(node, Call) for node in program.body):
         return _execute_branching(compile_program(program, DOMAIN), view)
     results: list[Result] = []
@@ -92,11 +116,11 @@ def answer_of(results: Sequence[Result]) -> str | None:
 
 
 def position(scene: Scene, key: str, category: str) -> str:
-    """The third of the picture that holds the centre of an object's box."""
-    axis, words = PLACED[category]
-    centre = scene.objects[key].box.centre[axis]
-    extent = (scene.width, scene.height)[axis]
-    return words[(centre > extent / 3) + (centre > 2 * extent / 3)]
+    """Name of the position of an object: where its box's centre is."""
+    placed = PLACED[category]
+    share = scene.objects[key].box.centre[placed.axis] / (scene.width, scene.height)[placed.axis]
+    low, high = placed.borders
+    return placed.words[(share >= low) + (share > high)]
 
 
 def _step(view: _View, call: Call, results: Sequence[Result]) -> Result:
@@ -107,17 +131,19 @@ def _step(view: _View, call: Call, results: Sequence[Result]) -> Result:
         if value is None:
             return Result(None, f"step {number} was not executed")
         inputs.append(value)
+    texts = tuple(map(str, words))
     try:
-        return Result(_FAMILIES[row.family](view, row, tuple(map(str, words)), inputs))
+        value = _FAMILIES[row.family](view, row, texts, inputs)
     except _Undetermined as reason:
         return Result(None, str(reason))
+    return Result(view.guess(row, texts, inputs) if value == () and view.guess is not None else value)
 
 
 class _View:
     """Queries about the objects of a scene graph."""
 
-    def __init__(self, scene: Scene, ontology: Ontology) -> None:
-        self.scene, self.ontology = scene, ontology
+    def __init__(self, scene: Scene, ontology: Ontology, guess: Guess | None = None) -> None:
+        self.scene, self.ontology, self.guess = scene, ontology, guess
 
     def named(self, name: str, among: Callable[[str], bool] = lambda key: True) -> Ids:
         """Objects of a name; undetermined if there is none, but one that looks like it."""

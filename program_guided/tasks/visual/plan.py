@@ -3,7 +3,7 @@
 `world.json` has the plan (seed, number of scenes, detector) and, once the world is complete, size and checksum of every
 file. A folder without it was not built here: it holds a release, of which nothing more is known.
 
-    with built(folder, {"seed": 0, ...}) as files:
+    with built(folder, {"seed": 0, ...}) as (files, resumed):
         files.append(...)                             # every path, once it is written
     complete_world(folder).plan["seed"]               # None for a release, `DataError` for a world that is incomplete
 """
@@ -20,12 +20,23 @@ from program_guided.errors import DataError
 from program_guided.files import held, sweep
 from program_guided.tasks.visual.checksums import check_file, described, read_record, write_record
 
-__all__ = ["OBJECTS_FOLDER", "REMEDY", "WORLD_FILE", "World", "built", "complete_world", "read_world"]
+__all__ = [
+    "FEATURE_FOLDERS",
+    "OBJECTS_FOLDER",
+    "REMEDY",
+    "WORLD_FILE",
+    "World",
+    "built",
+    "complete_world",
+    "read_world",
+]
 
 WORLD_FILE = "world.json"
 FORMAT = "program_guided visual world"
 OBJECTS_FOLDER = "objects"
 """Folder of the features of a world's pictures."""
+FEATURE_FOLDERS = (OBJECTS_FOLDER, "clean", "true")
+"""Folders of the features of a built world: detected, simulated, and detected in the true boxes."""
 REMEDY = "build it again with proto dataset build visual"
 
 
@@ -72,20 +83,22 @@ def complete_world(folder: Path, verify: bool = False) -> World | None:
 
 
 @contextmanager
-def built(folder: Path, plan: Mapping[str, Any]) -> Iterator[list[Path]]:
-    """Build a world: the files of another one are removed first; the paths appended to the list are its own."""
+def built(folder: Path, plan: Mapping[str, Any]) -> Iterator[tuple[list[Path], bool]]:
+    """Build a world: the files of another one are removed first; the paths appended to the list are its own. Gives True
+    if the same world was being built when it was interrupted: its files that are there are whole."""
     with held(folder):
         try:
             former = read_world(folder)
         except DataError:
             former = None
         record = {"format": FORMAT, "plan": dict(plan), "files": None}
+        resumed = former is not None and former.files is None and former.plan == record["plan"]
         write_record(folder / WORLD_FILE, record)
         for name in (former.files or {}) if former else ():
             (folder / name).unlink(missing_ok=True)
         for each in (folder, *(path for path in folder.iterdir() if path.is_dir())):
             sweep(each)
         paths: list[Path] = []
-        yield paths
+        yield paths, resumed
         files = {path.relative_to(folder).as_posix(): described(path) for path in paths}
         write_record(folder / WORLD_FILE, record | {"files": files})

@@ -11,27 +11,37 @@ Without a scene graph there is no oracle to compare with: `reasoner.reason(progr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from program_guided.errors import DataError
 from program_guided.language.printer import print_call
 from program_guided.language.syntax import Program
+from program_guided.language.table import Kind
 from program_guided.learning.checkpoint import Checkpoint
 from program_guided.learning.evaluation import Outputs, outputs_of
 from program_guided.learning.examples import programs_of, tensors_of
+from program_guided.learning.execution import Programs
+from program_guided.learning.execution import execute as execute_model
 from program_guided.learning.results import THRESHOLD
+from program_guided.models.attention import Watch
 from program_guided.models.model import Model
 from program_guided.output import counted
 from program_guided.tasks.executor import check_words
 from program_guided.tasks.visual.batches import arrays_of
+from program_guided.tasks.visual.detector.pictures import read_drawing
+from program_guided.tasks.visual.detector.sight import PixelSight
 from program_guided.tasks.visual.domain import OBJECTS
-from program_guided.tasks.visual.drawing.panels import Corners, Finding, Photograph, draw_card, draw_reasoning
+from program_guided.tasks.visual.drawing.figure import draw_card, draw_figure
+from program_guided.tasks.visual.drawing.findings import Corners, Finding, Photograph
 from program_guided.tasks.visual.drawing.scene import png_bytes
-from program_guided.tasks.visual.embedded.detections import Detector, detect
 from program_guided.tasks.visual.embedded.scenes import sample_scene
 from program_guided.tasks.visual.features import Detected
 from program_guided.tasks.visual.graph import Scene
@@ -68,14 +78,14 @@ class Reasoning:
         return self.findings[-1].result
 
     def picture(self, title: str = "") -> Image.Image:
-        """Draw one panel for every routine."""
-        return draw_reasoning(self.ground, self.findings, title)
+        """Draw the picture, and beside it the program's graph with the result of every routine."""
+        return draw_figure(self.ground, self.findings, title)
 
     def _repr_png_(self) -> bytes:
         return png_bytes(self.picture())
 
     def card(self, title: str = "") -> Image.Image:
-        """Draw all routines on one small card, for a `contact_sheet` of many."""
+        """Draw a small figure, for a `contact_sheet` of many."""
         return draw_card(self.ground, self.findings, title)
 
 
@@ -85,15 +95,29 @@ class Reasoner:
     def __init__(self, task: Visual, model: Model, checkpoint: Checkpoint) -> None:
         self.task, self.model, self.checkpoint = task, model.eval(), checkpoint
 
-    def run(self, program: str | Program, seed: int = 0) -> Reasoning:
-        """Execute a program on the detected objects of a scene of the embedded world."""
+    def run(self, program: str | Program, seed: int = 0, attention: bool = False) -> Reasoning:
+        """Execute a program on the picture of a scene of the embedded world, on what the detector sees in it."""
         if not isinstance(seed, int) or seed < 0:
             raise DataError(f"seed {seed!r}: expected an integer, 0 or above")
         parsed = self._parsed(program)
         self.check(parsed)
         scene = sample_scene(seed)
-        detector = Detector(dimension=int(self.checkpoint.reader["features"]))
-        return self.reason(parsed, scene, detect(scene, detector, seed))
+        return self.reason(parsed, scene, self._checked(self._sight.see(scene)), attention=attention)
+
+    def look(self, program: str | Program, path: Path, attention: bool = False) -> Reasoning:
+        """Execute a program on a drawn picture in a file, on what the detector sees in it."""
+        parsed = self._parsed(program)
+        self.check(parsed)
+        picture = read_drawing(path)
+        return self.reason(parsed, None, self._checked(self._sight.look(picture)), picture, attention=attention)
+
+    @cached_property
+    def _sight(self) -> PixelSight:
+        return PixelSight()
+
+    def _checked(self, detected: Detected) -> Detected:
+        self.check_features(detected, "the detector")
+        return detected
 
     def check(self, program: Program, source: str = "program") -> None:
         """Raise `DataError` if a program has a word that is not in the vocabulary."""
@@ -115,9 +139,10 @@ class Reasoner:
         detected: Detected,
         photograph: Image.Image | None = None,
         ontology: Ontology = BUILT_IN,
+        attention: bool = False,
     ) -> Reasoning:
         """Execute a program on the detected objects of a picture. The scene graph is for the oracle alone, the
-        photograph is drawn on."""
+        photograph is drawn on; with `attention`, findings have the weights of the detected objects."""
         parsed = self._parsed(program)
         table = self.task.compile(parsed)
         programs = programs_of([table], self.task.vocabulary, np.zeros(1))
@@ -125,16 +150,24 @@ class Reasoner:
         outputs = outputs_of(self.model, arrays, programs, types)
         truths = () if scene is None else execute(parsed, scene, ontology)
         names = [call.result for call in table.calls]
+        rows = np.flatnonzero(outputs.executed[0].numpy()).tolist()
+        weights = _attention(self.model, arrays, programs, len(detected.boxes)) if attention else {}
+        boxes = [_corners(box) for box in detected.boxes.tolist()]
         findings = [
-            self._finding(
-                print_call(table.calls[row], self.task.domain, names),
-                self.task.domain.operation(table.calls[row].operation).output,
-                row,
-                outputs,
-                detected,
-                None if scene is None else _Truth(truths[row], scene),
+            replace(
+                self._finding(
+                    print_call(table.calls[row], self.task.domain, names),
+                    self.task.domain.operation(table.calls[row].operation).output,
+                    row,
+                    outputs,
+                    detected,
+                    None if scene is None else _Truth(truths[row], scene),
+                ),
+                inputs=tuple(rows.index(number) for number in table.calls[row].inputs if number in rows),
+                condition=place - 1 if place and table.kind[rows[place - 1]] != Kind.STEP else None,
+                attention=tuple(zip(boxes, weights.get(row, ()), strict=False)),
             )
-            for row in np.flatnonzero(outputs.executed[0].numpy()).tolist()
+            for place, row in enumerate(rows)
         ]
         right = None if scene is None else _verdict(findings[-1], int(outputs.last[0]), truths, scene)
         return Reasoning(scene, tuple(findings), right, _ground(scene, detected, photograph))
@@ -192,8 +225,24 @@ def _objects(text: str, probabilities: NDArray[np.float32], detected: Detected, 
     if truth is None:
         return Finding(text, counted(len(boxes), "object") if boxes else "none", None, None, boxes, probability)
     ids = _matched(boxes, truth.scene)
-    right = set(ids) == set(truth.value) if isinstance(truth.value, tuple) and truth.value != (SCENE,) else None
-    return Finding(text, _listed(ids, truth.scene), truth.shown, right, boxes, probability)
+    meant = truth.value if isinstance(truth.value, tuple) and truth.value != (SCENE,) else None
+    right = None if meant is None else set(ids) == set(meant)
+    missed = tuple(truth.scene.objects[key].box.corners for key in meant or () if key not in ids)
+    return Finding(text, _listed(ids, truth.scene), truth.shown, right, boxes, probability, missed=missed)
+
+
+def _attention(model: Model, arrays: dict[str, Tensor], programs: Programs, count: int) -> dict[int, list[float]]:
+    """Routine -> attention weights of the objects in its last reading of the picture, the mean over heads. Nothing for
+    models that move their pointer step by step."""
+    watch: list[Watch] = []
+    with torch.inference_mode():
+        execute_model(model, model.reader.encode(arrays), programs, watch=watch)
+    found: dict[int, list[float]] = {}
+    for (_, routines), weights in zip(programs.in_parallel, watch, strict=False):
+        read = [each for name, each in weights.items() if name.startswith("objects")]
+        if read:
+            found |= dict(zip(routines.tolist(), read[-1][:, 0].mean(dim=1)[:, :count].tolist(), strict=True))
+    return found
 
 
 def _verdict(last: Finding, row: int, truths: Sequence[Result], scene: Scene) -> bool | None:

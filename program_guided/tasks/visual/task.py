@@ -42,6 +42,8 @@ TRAIN, HELD_OUT = ("train_balanced", "train", "train_all"), ("val_balanced", "va
 """Possible names of the training set and of the held-out set; the first available one is used."""
 CATEGORY = 1
 """Place of the category among the words of a routine (`domain.routine_words`)."""
+INVERTING_ROLE = "object"
+"""Role with which a relation is that of what was found before to what is found, instead of the other way round."""
 CHUNK = 4096
 """Questions read at once."""
 PCA_PICTURES = 1000
@@ -63,12 +65,15 @@ class Visual(TaskBase):
     train_set: str | None = None
     """Set of questions to train on, such as train_all; by default train_balanced."""
 
+    named_features: bool = True
+    """Words are true of the objects in which the feature of the same name is large, where features have names."""
+
     name: ClassVar[str] = "visual"
     version: ClassVar[int] = DOMAIN.version
     reader: ClassVar[Any] = Objects(features=1, positions=4)
     splits: ClassVar[tuple[str, ...]] = ("train", "val", "test")
     targets: ClassVar[tuple[Target, ...]] = ("dense", "partial")
-    training_options: ClassVar[tuple[str, ...]] = ("held_out", "train_set")
+    training_options: ClassVar[tuple[str, ...]] = ("held_out", "train_set", "named_features")
     commands: ClassVar[Mapping[str, str]] = {
         "evaluate": "program_guided.tasks.visual.commands.evaluate:Evaluate",
         "run": "program_guided.tasks.visual.commands.run:Run",
@@ -94,7 +99,15 @@ class Visual(TaskBase):
 
     @cached_property
     def reader_config(self) -> ReaderConfig:
-        return Objects(features=self.opened.feature_count, positions=4)
+        from program_guided.tasks.visual.embedded.vectors import PARTS
+
+        embedded = self.opened.features.plan is not None
+        return Objects(
+            features=self.opened.feature_count,
+            positions=4,
+            depth=PARTS["ground"].start if embedded else -1,
+            named=embedded and self.named_features,
+        )
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -123,6 +136,18 @@ class Visual(TaskBase):
     @cached_property
     def _train(self) -> Questions:
         return self.questions(self.opened.first_of(self._train_sets))
+
+    @cached_property
+    def _clean(self) -> Questions | None:
+        """The questions of train about simulated objects, where the embedded world is seen through its pixels."""
+        from program_guided.tasks.visual.batches import Questions
+        from program_guided.tasks.visual.data import VisualData
+        from program_guided.tasks.visual.embedded.building import CLEAN_FOLDER
+
+        folder = self.opened.folder / CLEAN_FOLDER
+        if self.features is not None or not folder.is_dir():
+            return None
+        return Questions(VisualData(self.opened.folder, folder), self._train.set.name, self.vocabulary, self.results)
 
     @cached_property
     def _held_out(self) -> tuple[Questions, NDArray[np.int64]]:
@@ -165,16 +190,28 @@ class Visual(TaskBase):
             data.check_pictures(name)
 
     def prepare(self, model: Model) -> None:
+        from program_guided.learning.examples import tensors_of
+
         fit = getattr(model.reader, "fit", None)
         if fit is not None:
-            from program_guided.learning.examples import tensors_of
-
             fit(tensors_of(self._sample()))
+        if getattr(model.reader, "has_names", False):
+            model.reader.name_features(self._named_features())
+        invert = getattr(model.reader, "invert", None)
+        if invert is not None:
+            invert([at for at, word in enumerate(self.vocabulary.words) if word == INVERTING_ROLE])
         link = getattr(model.reader, "link_words", None)
         if link is not None:
             import torch
 
             link(torch.from_numpy(self._together()))
+
+    def _named_features(self) -> dict[int, int]:
+        """Word -> the feature of the same name, in vectors of the embedded world."""
+        from program_guided.tasks.visual.embedded.vectors import FEATURE_NAMES
+
+        numbers = {word: at for at, word in enumerate(self.vocabulary.words)}
+        return {numbers[name]: at for at, name in enumerate(FEATURE_NAMES) if name and name in numbers}
 
     def _sample(self) -> Arrays:
         """Detected objects of evenly spaced pictures of train."""
@@ -213,7 +250,8 @@ class Visual(TaskBase):
         from program_guided.learning.supervised import Supervised
 
         source = Part(self._train, self._trained_on)
-        return Supervised(model, source, settings, seed, share, all_reduce or alone, dense=target == "dense")
+        easy = None if self._clean is None else Part(self._clean, self._trained_on)
+        return Supervised(model, source, settings, seed, share, all_reduce or alone, dense=target == "dense", easy=easy)
 
     def validate(self, model: Model) -> Validation:
         from program_guided.learning.trainer import Validation

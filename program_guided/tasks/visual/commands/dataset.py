@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from program_guided.errors import DataError
 from program_guided.output import (
@@ -35,8 +35,7 @@ BOUNDS = (
     ("scenes", 1, math.inf),
     ("seed", 0, math.inf),
     ("pictures", 0, math.inf),
-    ("noise", 0, sys.float_info.max),
-    ("misses", 0, 1),
+    ("noise", 0, 20),
 )
 """(option of `Build`, minimum, maximum)"""
 TEST_SETS = ("testdev_balanced", "dev", "test_balanced", "val_balanced", "val_all", "val")
@@ -57,20 +56,19 @@ class Build:
     pictures: int = 12
     """Number of scenes of test that are drawn as pictures."""
     noise: float = 1.0
-    """Length of the noise of a detector's vectors; each word that is true of an object has length 1."""
-    misses: float = 0.005
-    """Probability that the detector misses an object."""
+    """Noise, blur, light and clutter of the camera: 0 is a perfect picture, 2 is twice as uncertain as the default."""
+    sights: tuple[Literal["objects", "clean", "true"], ...] = ("objects", "clean")
+    """Folders of features: objects, by the detector; clean, simulated; true, by the detector in the true boxes."""
 
     def run(self, task: Visual) -> int:
-        from program_guided.tasks.visual.embedded.building import cost_of, write_world
-        from program_guided.tasks.visual.embedded.detections import Detector
+        from program_guided.tasks.visual.embedded.building import cost_of, sights_of, write_world
 
         self._check()
         splits = dict(zip(("train", "val", "test"), self.scenes, strict=True))
-        detector = Detector(noise=self.noise, misses=self.misses)
+        sights = sights_of(self.sights, self.noise)
         announce(f"building a world in {self.out}", *cost_of(splits))
         with progress_bars() as progress:
-            write_world(self.out, splits, self.seed, detector, bar_for_each(progress), self.pictures)
+            write_world(self.out, splits, self.seed, sights, bar_for_each(progress), self.pictures)
         print(f"wrote {self.out}; next: proto dataset index visual --root {self.out}")
         return 0
 
@@ -79,7 +77,7 @@ class Build:
             option = getattr(self, name)
             values = option if isinstance(option, tuple) else (option,)
             if not all(low <= value <= high for value in values):
-                bound = f"from {low} to {high}" if high == 1 else f"{low} or more"
+                bound = f"{low} or more" if high == math.inf else f"from {low} to {high}"
                 raise DataError(f"{name} {' '.join(map(str, values))}: must be {bound}")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from program_guided.errors import DataError
 from program_guided.files import check_writable, read_json, renamed
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     Answering = Callable[[Questions, NDArray[np.int64], Callable[[int], None]], Answers]
     """Answers the questions of some numbers; the last argument is called with the number answered so far."""
 
+Only = Literal["any", "right", "wrong"]
+"""Questions that are drawn."""
+
 __all__ = ["MEASURES", "Evaluate", "means"]
 
 PAPER = {
@@ -41,11 +44,15 @@ PAPER = {
     "no structure guidance": 55.16,
     "no semantic guidance": 33.82,
     "partial supervision": 60.28,
+    "symbolic": 29.57,
 }
-"""Accuracies of the paper's ablation table, on the validation split of GQA: other data than the embedded world."""
+"""Accuracies of the paper's ablation table (symbolic: NS-VQA), on the validation split of GQA: other data than the
+embedded world."""
 ABLATIONS = {"structure": "no structure guidance", "semantics": "no semantic guidance"}
 MEASURES = ("accuracy", "binary", "open", "consistency", "plausibility", "validity", "distribution")
 BREAKDOWN = ("structural", "semantic", "steps", "routines")
+PICTURES = "pictures"
+"""Right answers and questions of every picture, in the order of their ids."""
 NOT_SCORED: dict[str, Any] = {"questions": 0, **dict.fromkeys(MEASURES), **{name: {} for name in BREAKDOWN}}
 """Scores of a set without balanced questions."""
 NO_ANSWER = ""
@@ -54,18 +61,28 @@ ELSEWHERE = "elsewhere"
 """% of the questions about other pictures that are answered as by the oracle, among those that it can answer."""
 ORACLE = "oracle"
 """Executes programs on scene graphs instead of pictures."""
+SYMBOLIC: dict[str, Literal["strict", "majority", "repair"]] = {
+    "symbolic": "strict",
+    "symbolic-majority": "majority",
+    "symbolic-repair": "repair",
+}
+"""Agents that execute programs on the detector's most likely labels -> what they do where a routine finds nothing."""
+BUILT_IN = (ORACLE, *SYMBOLIC)
 SAVED = ".json"
 """Suffix of files that --save wrote; their figures are shown with those measured now."""
 
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Measure answers to questions about pictures, by the release's measures. Agents are checkpoints, oracle, and files
-    that --save wrote (FILE.json, or AGENT@FILE.json for one agent of it)."""
+    """Measure answers to questions about pictures, by the release's measures. Agents are checkpoints; oracle, which
+    executes programs on scene graphs; symbolic, symbolic-majority and symbolic-repair, which execute them on the
+    detector's most likely labels; and files that --save wrote (FILE.json, or AGENT@FILE.json for one agent of it)."""
 
     split: tuple[str, ...] = ("test",)
     """Splits to measure on, such as test or val. For test alone, if the embedded world is missing, only its test split
     is built, in out/visual-test."""
+    shuffled: Flag = False
+    """Show each question another picture than its own, to measure how much is answered without seeing."""
     breakdown: Flag = False
     """Show accuracy by type of question and by steps of reasoning, and the accuracy of routines by family."""
     json: Flag = False
@@ -76,6 +93,8 @@ class Evaluate:
     """Draw the first checkpoint's results for some questions to this PNG file."""
     shown: int = 6
     """Number of questions that are drawn."""
+    only: Only = "any"
+    """Draw any questions, or only those that the first checkpoint answers right, or wrong."""
     images: OptionalPath = None
     """Folder of pictures to draw on; by default scenes are drawn from their graphs, or detected boxes if there are
     none."""
@@ -90,10 +109,10 @@ class Evaluate:
         names = [name for name in agents if not name.endswith(SAVED)]
         self._check(names)
         found = {name: _saved(name, self.split) if name.endswith(SAVED) else {} for name in agents}
-        reasoners = {name: None if name == ORACLE else _loaded(name, task) for name in names}
+        reasoners = {name: None if name in BUILT_IN else _loaded(name, task) for name in names}
         data, skipped = self._data(task), Skipped()
-        sets = {split: self._ask(data, split, list(reasoners.values()), skipped) for split in self.split if names}
-        drawn = self._drawn(data, sets[self.split[0]], skipped) if self.sheet is not None else []
+        sets = {split: self._ask(data, split, reasoners, skipped) for split in self.split if names}
+        drawn = self._drawn(reasoners[names[0]], data, sets[self.split[0]], skipped) if self.sheet is not None else []
         for name, reasoner in reasoners.items():
             found[name] = {name: self._measured(name, reasoner, data, sets)}
         measured = {name: agent for each in found.values() for name, agent in each.items()}
@@ -121,9 +140,11 @@ class Evaluate:
         for path in (self.save, self.predictions):
             if path is not None:
                 check_writable(path)
+        if self.sheet is None and self.only != "any":
+            raise DataError(f"only {self.only}: it chooses the questions of a sheet; name a sheet")
         if self.sheet is not None:
             check_png(self.sheet)
-            if not names or names[0] == ORACLE:
+            if not names or names[0] in BUILT_IN:
                 raise DataError(
                     "sheet draws the results of the first agent, which must be a checkpoint: name one first"
                 )
@@ -134,13 +155,14 @@ class Evaluate:
 
         return VisualData(task.data or ready_world(only_test=self.split == ("test",)), task.features)
 
-    def _ask(self, data: VisualData, split: str, reasoners: Sequence[Reasoner | None], skipped: Skipped) -> Asked:
+    def _ask(self, data: VisualData, split: str, reasoners: Mapping[str, Reasoner | None], skipped: Skipped) -> Asked:
         """The questions of a split that all agents answer."""
         from program_guided.tasks.visual.evaluation import ask
 
-        learned = [reasoner for reasoner in reasoners if reasoner is not None]
+        learned = [reasoner for reasoner in reasoners.values() if reasoner is not None]
         name, every = _sets(data, split)
-        asked = ask(data, name, every, bool(learned), None in reasoners, skipped if self.skip_bad else None)
+        seen = bool(reasoners.keys() - {ORACLE})
+        asked = ask(data, name, every, seen, ORACLE in reasoners, skipped if self.skip_bad else None)
         for reasoner in learned:
             first = data.index.questions(name).question(int(asked.numbers[0])).image_id
             reasoner.check_features(data.features.read(first, 1), str(data.features.info_path))
@@ -157,33 +179,63 @@ class Evaluate:
         from program_guided.tasks.visual.release.reading import write_predictions
 
         training = training_of(reasoner.checkpoint, reasoner.model) if reasoner else {}
+        answer = _answering(name, reasoner, self.shuffled)
         found = {}
         with progress_bars() as progress:
             for split, asked in sets.items():
                 bar = progress.add_task(f"{name} on {split}")
                 show = partial(progress.update, bar)
-                found[split], answers = _scores(reasoner, data, asked, self.skip_bad, show)
+                found[split], answers = _scores(answer, reasoner, data, asked, self.skip_bad, show)
                 if self.predictions is not None:
                     questions = data.index.questions(asked.name)
                     keys = map(questions.key, range(len(questions)))
                     write_predictions(self.predictions, {key: answers.get(key, NO_ANSWER) for key in keys})
-        return {"training": training, "splits": found}
+        return {"training": training, **({"shuffled": True} if self.shuffled else {}), "splits": found}
 
-    def _drawn(self, data: VisualData, asked: Asked, skipped: Skipped) -> list[tuple[Question, Image.Image | None]]:
-        """Evenly spaced questions of a set, with their photographs."""
+    def _drawn(
+        self, reasoner: Reasoner | None, data: VisualData, asked: Asked, skipped: Skipped
+    ) -> list[tuple[Question, Image.Image | None]]:
+        """The questions of a set that are drawn, with their photographs."""
         import numpy as np
 
-        spaced = np.linspace(0, len(asked.numbers) - 1, min(self.shown, len(asked.numbers))).round().astype(int)
-        questions = map(data.index.questions(asked.name).question, asked.numbers[spaced].tolist())
+        if self.only == "any":
+            spaced = np.linspace(0, len(asked.numbers) - 1, min(self.shown, len(asked.numbers))).round().astype(int)
+            numbers = asked.numbers[spaced].tolist()
+        else:
+            assert reasoner is not None
+            numbers = self._judged(reasoner, data, asked)
+        questions = map(data.index.questions(asked.name).question, numbers)
         return [(question, self._photograph(question, skipped)) for question in questions]
 
+    def _judged(self, reasoner: Reasoner, data: VisualData, asked: Asked) -> list[int]:
+        """Questions from all over a set that the checkpoint answers right, or wrong."""
+        import numpy as np
+
+        from program_guided.tasks.visual.evaluation import BATCH, answer_questions
+
+        source, found = _questions(reasoner, data, asked.name), list[int]()
+        mixed = np.random.default_rng(0).permutation(asked.numbers)
+        for first in range(0, len(mixed), BATCH):
+            some = mixed[first : first + BATCH]
+            predictions = answer_questions(reasoner.model, source, some).predictions
+            for number in some.tolist():
+                question = source.set.question(number)
+                right = predictions[question.key] == question.answer
+                if question.answer is not None and right == (self.only == "right"):
+                    found.append(number)
+            if len(found) >= self.shown:
+                break
+        if not found:
+            raise DataError(f"only {self.only}: there is no question of {asked.name} with such an answer; draw any")
+        return sorted(found[: self.shown])
+
     def _photograph(self, question: Question, skipped: Skipped) -> Image.Image | None:
-        from program_guided.tasks.visual.drawing.panels import read_photograph
+        from program_guided.tasks.visual.photographs.files import picture_path, read_picture
 
         if self.images is None:
             return None
         try:
-            return read_photograph(self.images, question.image_id)
+            return read_picture(picture_path(self.images, question.image_id))
         except DataError as error:
             if not self.skip_bad:
                 raise
@@ -194,7 +246,7 @@ class Evaluate:
         self, reasoner: Reasoner | None, data: VisualData, drawn: Sequence[tuple[Question, Image.Image | None]]
     ) -> None:
         """Draw the results for some questions."""
-        from program_guided.tasks.visual.drawing.panels import contact_sheet
+        from program_guided.tasks.visual.drawing.figure import contact_sheet
 
         assert self.sheet is not None
         assert reasoner is not None
@@ -203,8 +255,9 @@ class Evaluate:
             scene = data.index.scene(question.image_id) if question.image_id in known else None
             detected = data.features.read(question.image_id)
             reasoning = reasoner.reason(question.program, scene, detected, photograph, data.ontology)
-            answer = "" if question.answer is None else f" ({question.answer})"
-            pictures.append(reasoning.card(f"{question.text}  {reasoning.answer}{answer}"))
+            wrong = question.answer not in (None, reasoning.answer)
+            answer = f"{reasoning.answer} (right: {question.answer})" if wrong else reasoning.answer
+            pictures.append(reasoning.card(f"{question.text}  {answer}"))
         with renamed(self.sheet) as temporary:
             contact_sheet(pictures).save(temporary, "PNG")
 
@@ -223,7 +276,9 @@ class Evaluate:
 
     def _print(self, figures: Mapping[str, Any]) -> None:
         for split in dict.fromkeys(each["split"] for each in figures["means"]):
-            _print_means([each for each in figures["means"] if each["split"] == split], split)
+            rows = [each for each in figures["means"] if each["split"] == split]
+            _print_means(rows, split)
+            _print_intervals(rows)
             if any(each["accuracy"] is None for each in figures["means"] if each["split"] == split):
                 print(f"{split} has no answers, or no balanced questions: its accuracy is not reported")
         print(
@@ -263,7 +318,7 @@ def _are_figures(agents: Any) -> bool:
     """True for the training and the measures of agents, as `_measured` returns them."""
     try:
         for agent in agents.values():
-            _kind(agent["training"])
+            _kind("", agent)
             _recipe(agent["training"])
             for scores in agent["splits"].values():
                 shares = [share for part in BREAKDOWN for share in scores[part].values()]
@@ -295,14 +350,29 @@ def _sets(data: VisualData, split: str) -> tuple[str, str]:
     return measured, f"{split}_all" if f"{split}_all" in data.index.sets else measured
 
 
+def _answering(name: str, reasoner: Reasoner | None, shuffled: bool) -> Answering:
+    """The function that answers questions for an agent."""
+    from program_guided.tasks.visual.evaluation import answer_questions, oracle_answers, symbolic_answers
+
+    if reasoner is not None:
+        return partial(answer_questions, reasoner.model, shuffled=shuffled)
+    if shuffled:
+        raise DataError(f"shuffled: name checkpoints, not {name}, which would execute programs on other scenes")
+    return oracle_answers if name == ORACLE else partial(symbolic_answers, SYMBOLIC[name])
+
+
 def _scores(
-    reasoner: Reasoner | None, data: VisualData, asked: Asked, skip_bad: bool, show: Callable[..., None]
+    answer: Answering,
+    reasoner: Reasoner | None,
+    data: VisualData,
+    asked: Asked,
+    skip_bad: bool,
+    show: Callable[..., None],
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The release's measures of a reasoner, or of the oracle, and its answers by question."""
-    from program_guided.tasks.visual.evaluation import answer_elsewhere, answer_questions
+    """The release's measures of an agent, and its answers by question."""
+    from program_guided.tasks.visual.evaluation import answer_elsewhere, right_by_picture
     from program_guided.tasks.visual.metrics import evaluate
 
-    answer: Answering = partial(answer_questions, reasoner.model) if reasoner else _oracle_answers
     source, more = (_questions(reasoner, data, name) for name in (asked.name, asked.every))
     others = asked.entailed(more.set)
     unanswered = others if asked.every != asked.name else others[:0]
@@ -314,7 +384,8 @@ def _scores(
     scores = evaluate(questions, predictions, asked.choices, skip_bad) if asked.questions else NOT_SCORED
     elsewhere = reasoner is not None and not data.pictures(asked.name).isdisjoint(data.index.scene_ids)
     known, right = answer_elsewhere(reasoner.model, source, asked.numbers) if reasoner and elsewhere else (0, None)
-    return {**scores, "routines": found.families, ELSEWHERE: right, "known_elsewhere": known}, found.predictions
+    figures = {**scores, "routines": found.families, ELSEWHERE: right, "known_elsewhere": known}
+    return {**figures, PICTURES: right_by_picture(asked.questions, predictions)}, found.predictions
 
 
 def _questions(reasoner: Reasoner | None, data: VisualData, name: str) -> Questions:
@@ -328,30 +399,17 @@ def _questions(reasoner: Reasoner | None, data: VisualData, name: str) -> Questi
     return Questions(data, name, reasoner.task.vocabulary, reasoner.task.results)
 
 
-def _oracle_answers(source: Questions, numbers: NDArray[np.int64], progress: Callable[[int], None]) -> Answers:
-    """Answers of the oracle."""
-    from program_guided.tasks.visual.evaluation import Answers
-    from program_guided.tasks.visual.oracle import answer_of, execute
-
-    predictions: dict[str, str] = {}
-    right = 0
-    for number in numbers.tolist():
-        question = source.set.question(number)
-        scene = source.index.scene(question.image_id)
-        answer = answer_of(execute(question.program, scene, source.ontology)) or NO_ANSWER
-        predictions[question.key], right = answer, right + (answer == question.answer)
-        progress(len(predictions))
-    return Answers(predictions, 100 * right / max(1, len(numbers)), {})
-
-
-def _kind(training: Mapping[str, Any]) -> tuple[str, str]:
+def _kind(name: str, agent: Mapping[str, Any]) -> tuple[str, str]:
     """(model, its name in the paper's ablation table)."""
+    training = agent["training"]
     if not training:
-        return ORACLE, ORACLE
+        return name, name
     config = model_config(training["model"])(**training["config"])
     missing = [ABLATIONS.get(name, f"no {name}") for name in config.without()]
     if training.get("target") == "partial":
         missing.append("partial supervision")
+    if agent.get("shuffled"):
+        missing.append("shuffled pictures")
     return training["model"], ", ".join(missing) or "full model"
 
 
@@ -363,12 +421,18 @@ def means(agents: Mapping[str, Any]) -> list[dict[str, Any]]:
         if group is None:
             groups.append(group := {})
         group[name] = agent
-    return [_mean_of(group, split) for group in groups for split in next(iter(group.values()))["splits"]]
+    found = [_mean_of(group, split) for group in groups for split in next(iter(group.values()))["splits"]]
+    for each in found:
+        first = next(other for other in found if other["split"] == each["split"])
+        _add_intervals(each, None if each is first else first[PICTURES])
+    return [{name: value for name, value in each.items() if name != PICTURES} for each in found]
 
 
 def _another_seed(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """True if two agents were trained in the same way on the same data, with different seeds."""
     first, second = one["training"], other["training"]
+    if one.get("shuffled") != other.get("shuffled"):
+        return False
     return _recipe(first) == _recipe(second) and first.get("seed") != second.get("seed")
 
 
@@ -381,7 +445,7 @@ def _recipe(training: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _mean_of(group: Mapping[str, Mapping[str, Any]], split: str) -> dict[str, Any]:
     agents = list(group.values())
-    model, ablation = _kind(agents[0]["training"])
+    model, ablation = _kind(next(iter(group)), agents[0])
     accuracies = [agent["splits"][split]["accuracy"] for agent in agents]
     return {
         "model": model,
@@ -390,8 +454,31 @@ def _mean_of(group: Mapping[str, Mapping[str, Any]], split: str) -> dict[str, An
         "split": split,
         "seeds": [agent["training"].get("seed") for agent in agents],
         "standard_error": _error([accuracy for accuracy in accuracies if accuracy is not None]),
+        PICTURES: _pictures_of(agents, split),
         **{name: _mean([agent["splits"][split].get(name) for agent in agents]) for name in (*MEASURES, ELSEWHERE)},
     }
+
+
+def _pictures_of(agents: Sequence[Mapping[str, Any]], split: str) -> NDArray[np.float64] | None:
+    """(2, pictures) right answers, the mean over agents, and questions; None where they were not saved."""
+    import numpy as np
+
+    every = [agent["splits"][split].get(PICTURES) for agent in agents]
+    if None in every or len({tuple(each["asked"]) for each in every}) != 1 or not every[0]["asked"]:
+        return None
+    return np.array([np.mean([each["right"] for each in every], axis=0), every[0]["asked"]])
+
+
+def _add_intervals(mean: dict[str, Any], first: NDArray[np.float64] | None) -> None:
+    """Add the interval of a row's accuracy over pictures, and of the first row's lead."""
+    from program_guided.tasks.visual.intervals import interval
+
+    own = mean[PICTURES]
+    if own is None:
+        return
+    mean["interval"] = interval(own[0], own[1])
+    if first is not None and first.shape == own.shape and (own[1] == first[1]).all():
+        mean["behind"] = interval(first[0] - own[0], own[1])
 
 
 def _error(values: Sequence[float]) -> float | None:
@@ -414,6 +501,20 @@ def _print_means(found: Sequence[Mapping[str, Any]], split: str) -> None:
         for each in found
     ]
     print_table(f"\nquestions of {split} answered, % (the paper's are of GQA)", ("model", *headings), rows)
+
+
+def _print_intervals(found: Sequence[Mapping[str, Any]]) -> None:
+    """Print how sure accuracies, and the first row's lead, are over pictures."""
+    for each in found:
+        if "interval" in each:
+            lead = f"; {_named(found[0], found)} leads by {_range(each['behind'])}" if "behind" in each else ""
+            print(f"{_named(each, found)}: {_range(each['interval'])}{lead}")
+    if any("interval" in each for each in found):
+        print("(in brackets: 95 % intervals over pictures)")
+
+
+def _range(found: Mapping[str, float]) -> str:
+    return f"{found['points']:.1f} % ({found['low']:.1f} to {found['high']:.1f})"
 
 
 def _print_breakdown(agents: Mapping[str, Any], key: str) -> None:

@@ -32,13 +32,15 @@ class Run:
     seed: int = 0
     """Seed of the scene; left out, the one that the program names (# seed: 9), or 0."""
     image: OptionalText = None
-    """Id of a picture of the data or features, instead of a scene of the embedded world; or the file of a photograph,
-    for an executor that 'proto experiment pictures' has kept."""
+    """Instead of a scene of the embedded world: a drawn picture (a file), the id of a picture of the data or features,
+    or, for an executor that 'proto experiment pictures' has kept, a photograph (a file)."""
     images: OptionalPath = None
     """Folder of pictures to draw on; by default the scene is drawn from its graph, or the detected boxes if there is
     none."""
     png: OptionalPath = None
-    """Draw the results to this PNG file."""
+    """Draw the picture and the program's graph, with the result of every routine, to this PNG file."""
+    attention: Flag = False
+    """Draw also, for every routine, how much attention it pays to each object that was detected."""
     json: Flag = False
     """Print the results as JSON."""
 
@@ -46,14 +48,12 @@ class Run:
         """Return 1 if the answer differs from the oracle's."""
         from program_guided.tasks.executor import load_executor
 
-        photograph = self._on_photograph(path, program, agent)
-        if photograph is None:
+        reasoning = self._on_photograph(path, program, agent)
+        if reasoning is None:
             self._check(task)
             reasoner: Reasoner = load_executor(agent, task)
             reasoner.check(program, str(path))
-            reasoning = reasoner.run(program, self.seed) if self.image is None else self._about(task, reasoner, program)
-        else:
-            reasoning = photograph
+            reasoning = self._reasoning(task, reasoner, program)
         if self.png is not None:
             with renamed(self.png) as temporary:
                 reasoning.picture(path.name).save(temporary, "PNG")
@@ -68,9 +68,8 @@ class Run:
             return None
         if self.image is None:
             raise DataError(f"{agent}: executes programs on photographs; name the file of one as the image")
-        if self.png is not None:
-            check_png(self.png)
-        return PhotographExecutor.load(Path(agent)).run(program, Path(self.image), str(path))
+        self._check_drawing()
+        return PhotographExecutor.load(Path(agent)).run(program, Path(self.image), str(path), self.attention)
 
     def _check(self, task: Visual) -> None:
         """Raise `DataError` for options that exclude each other."""
@@ -79,21 +78,36 @@ class Run:
         given = task.data is not None or task.features is not None
         if self.image is None and (given or self.images is not None):
             raise DataError("data, features and images are of one's own pictures: name one of these as the image")
-        if self.image is not None and not given:
-            raise DataError(f"image {quote(self.image)}: give the data or the features that it is a picture of")
+        if self.image is not None and not given and not Path(self.image).is_file():
+            raise DataError(
+                f"image {quote(self.image)}: there is no such file; if it is a picture of your data, give the data or "
+                "the features"
+            )
+        self._check_drawing()
+
+    def _check_drawing(self) -> None:
         if self.png is not None:
             check_png(self.png)
+        elif self.attention and not self.json:
+            raise DataError("attention is drawn, or printed as JSON: name a PNG file to draw to")
+
+    def _reasoning(self, task: Visual, reasoner: Reasoner, program: Program) -> Reasoning:
+        if self.image is None:
+            return reasoner.run(program, self.seed, self.attention)
+        if task.data is None and task.features is None:
+            return reasoner.look(program, Path(self.image), self.attention)
+        return self._about(task, reasoner, program)
 
     def _about(self, task: Visual, reasoner: Reasoner, program: Program) -> Reasoning:
         """Execute the program on a picture of the data."""
-        from program_guided.tasks.visual.drawing.panels import read_photograph
+        from program_guided.tasks.visual.photographs.files import picture_path, read_picture
 
         assert self.image is not None
-        photograph = None if self.images is None else read_photograph(self.images, self.image)
+        photograph = None if self.images is None else read_picture(picture_path(self.images, self.image))
         features, scene, ontology = self._opened(task)
         detected = features.read(self.image)
         reasoner.check_features(detected, str(features.info_path))
-        return reasoner.reason(program, scene, detected, photograph, ontology)
+        return reasoner.reason(program, scene, detected, photograph, ontology, self.attention)
 
     def _opened(self, task: Visual) -> tuple[ObjectFeatures, Scene | None, Ontology]:
         """Features, and the picture's scene graph if there is one: features alone have none."""

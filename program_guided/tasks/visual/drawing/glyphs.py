@@ -10,29 +10,11 @@ object's own), a kind and points (x, y) from the top left. Kinds and colors are 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from program_guided.tasks.visual.drawing.strokes import read_strokes
 
-__all__ = ["GLYPHS", "SMILING", "Stroke"]
-
-
-class Stroke(NamedTuple):
-    """A filled shape, or a line."""
-
-    kind: str
-    color: str
-    points: tuple[tuple[float, float], ...]
-    """Coordinates (x, y) in sides of the box."""
+__all__ = ["GLYPHS", "LEGS"]
 
 
-# People, 70 x 180.
-_FACE = "skin oval 32 0 68 15; ink oval 41 5 45 7; ink oval 55 5 59 7"
-_ARMS = "blob 20 15 36 15 20 54 4 52; blob 80 15 64 15 80 54 96 52; skin oval 6 47 20 54; skin oval 80 47 94 54"
-_TROUSERS = "dark box 27 50 48 97; dark box 52 50 73 97; ink soft 20 95 48 100; ink soft 52 95 80 100"
-_MAN = f"{_ARMS}; {_TROUSERS}; soft 20 15 80 54; {_FACE}; hair blob 31 6 33 -1 67 -1 69 6 50 2"
-_WOMAN = (
-    f"hair soft 25 0 75 22; skin box 36 70 46 97; skin box 54 70 64 97; ink soft 30 95 47 100; ink soft 53 95 70 100;"
-    f"{_ARMS}; blob 30 15 70 15 70 40 90 74 10 74 30 40; {_FACE}; hair blob 30 7 34 -1 66 -1 70 7 50 2"
-)
 # Animals, 105 x 85, looking to the right.
 _LEGS = "dark box 22 58 30 98; dark box 58 58 66 98; box 12 58 20 100; box 67 58 75 100"
 _BODY = "blob 4 34 40 30 80 28 84 60 70 76 40 72 10 76 2 60"
@@ -53,16 +35,6 @@ _FRONT = "white shape 40 4 60 4 50 26; line 50 26 50 {0}; ink oval 53 40 58 45; 
 _DRAWER = "dark box 10 {0} 90 {1}; gold oval 46 {2} 54 {3}"
 
 DRAWINGS = {  # people, animals, vehicles
-    "adult, worker, child, man, boy": _MAN,
-    "woman, lady, girl": _WOMAN,
-    "baby": "blob 26 28 44 30 20 62 2 54; blob 74 28 56 30 80 62 98 54; soft 22 28 78 80; soft 18 72 47 100; "
-    "soft 53 72 82 100; skin oval 18 0 82 33; ink oval 36 12 42 15; ink oval 58 12 64 15; ink line 43 22 50 24 57 22; "
-    "hair line 50 0 56 5",
-    "chef": f"{_MAN}; white box 32 26 68 66; white blob 30 6 22 -4 50 -3 78 -4 70 6",
-    "farmer": f"{_MAN}; dark box 32 28 68 56; dark box 32 16 38 30; dark box 62 16 68 30; "
-    "gold oval 14 2 86 6; gold soft 33 -4 67 4",
-    "pilot, driver": f"{_MAN}; ink line 50 16 50 36; main soft 31 -4 69 4; ink soft 54 3 80 5",
-    "player": f"{_MAN}; white box 42 22 58 42; skin box 28 72 47 90; skin box 53 72 72 90",
     "animal, cat": f"bar 8 44 2 10; {_LEGS}; {_BODY}; shape 68 26 68 0 82 12; shape 84 12 98 0 98 26; "
     "oval 66 8 100 48; "
     "ink oval 75 22 79 28; ink oval 88 22 92 28; rose oval 81 31 86 35",
@@ -229,27 +201,11 @@ DRAWINGS |= {  # containers, bags, toys, plants, utensils, signs; faces and shap
     "sign, street sign": "steel box 46 46 54 100; soft 0 8 100 52; white line 12 24 88 24; white line 12 38 66 38",
     "traffic sign": "steel box 46 70 54 100; shape 50 0 100 74 0 74; white box 45 26 55 50; white oval 44 56 56 68",
     "stop sign": "steel box 46 60 54 100; shape 28 0 72 0 96 24 96 54 72 76 28 76 4 54 4 24; white box 16 32 84 46",
-    "happy": "ink line 42 9 47 12 53 12 58 9",
-    "sad": "ink line 42 12 47 10 53 10 58 12",
-    "angry": "ink line 43 11 57 11; ink line 38 3 47 5; ink line 62 3 53 5",
-    "round": "oval 0 0 100 100",
-    "square, rectangular": "box 0 0 100 100",
-    "triangular": "shape 50 0 100 100 0 100",
     "": "soft 0 0 100 100",
 }
 
 
-def _stroke(text: str) -> Stroke:
-    *color, kind = (word for word in text.split() if word.isalpha())
-    numbers = [float(word) / 100 for word in text.split() if not word.isalpha()]
-    return Stroke(kind, color[0] if color else "main", tuple(zip(numbers[::2], numbers[1::2], strict=True)))
-
-
-GLYPHS = {
-    name: tuple(_stroke(each) for each in text.split(";") if each.strip())
-    for names, text in DRAWINGS.items()
-    for name in names.split(", ")
-}
-"""Strokes of names, of classes (for names without strokes), of shapes and of faces; those of '' are the default."""
-SMILING = frozenset(name for names, text in DRAWINGS.items() if _FACE in text for name in names.split(", "))
-"""Names with a face that can have an expression."""
+GLYPHS = {name: read_strokes(text) for names, text in DRAWINGS.items() for name in names.split(", ")}
+"""Strokes of names, and of classes (for names without strokes); those of '' are the default."""
+LEGS = frozenset(read_strokes(_LEGS))
+"""Legs of animals, which are not seen when they lie."""

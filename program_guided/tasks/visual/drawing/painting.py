@@ -1,24 +1,34 @@
-"""Paints an object of the embedded world on a transparent tile, with its color, pattern and shape.
+"""Paints an object of the embedded world on transparent tiles, with all of its attributes.
 
 Departures from the paper: its pictures are photographs.
 
-    paint_thing(scene.objects["3"], (48, 48), outline=1).save("hat.png")
+A tile is larger than the object's box by `PADDING` on every side. An object has two layers: its body, and what is in
+front of the things that it holds, wears or contains (hands, props, the wall of a container).
+
+    body, front = paint_thing(scene.objects["3"], (48, 48), unit=1, random=Random(0))
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from random import Random
 
-from PIL import Image, ImageChops, ImageColor, ImageDraw
+import numpy as np
+from PIL import Image, ImageColor, ImageDraw
 
-from program_guided.tasks.visual.drawing.glyphs import GLYPHS, SMILING, Stroke
-from program_guided.tasks.visual.embedded.vocabulary import CLASS_OF, WORLD_VALUES
+from program_guided.tasks.visual.drawing.cues import cues_of, textured
+from program_guided.tasks.visual.drawing.glyphs import GLYPHS, LEGS
+from program_guided.tasks.visual.drawing.people import PEOPLE, figure
+from program_guided.tasks.visual.drawing.strokes import Point, Stroke
+from program_guided.tasks.visual.embedded.vocabulary import CLASS_OF, RULE_OF
 from program_guided.tasks.visual.graph import SceneObject
 
-__all__ = ["INK", "paint_thing"]
+__all__ = ["INK", "PADDING", "paint_thing"]
 
 INK, PLAIN = "#1d1d1d", "#b9c4cc"
+PADDING = 0.12
+"""Space around the box on a tile, in sides of the box."""
 COLORS = {
     "white": "#f7f7f7",
     "black": "#3a3a3a",
@@ -33,7 +43,13 @@ COLORS = {
     "strawberry": "#f08a9b",
 }
 """Attribute -> color."""
-NATURAL = {"adult": "#7d93a8", "worker": "#a58f6f", "child": "#86a68c", "fast food": "#e0a648"}
+CLOTHES = ("#7d93a8", "#a58f6f", "#86a68c", "#b07f8f", "#8f86b5", "#c2a45f")
+"""Colors of people, who have no color attribute."""
+SKINS = ("#f2cfae", "#e8b892", "#c68a5f", "#8f5b3c")
+HAIRS = {"old": ("#dcdcdc",), "young": ("#d07a2d", "#c9622a")}
+"""Age -> colors of the hair; others in `USUAL_HAIRS`."""
+USUAL_HAIRS = ("#5a3b22", "#2b2220", "#3f2a1a")
+NATURAL = {"fast food": "#e0a648"}
 """Class whose objects have no color attribute -> color."""
 FIXED = {
     "ink": INK,
@@ -43,28 +59,28 @@ FIXED = {
     "wood": "#7a5230",
     "leaf": "#4c9a52",
     "gold": "#eeb033",
-    "rose": "#e58f9b",
+    "rose": "#e5738a",
+    "red": "#e02020",
+    "lit": "#ffe94a",
+    "denim": "#4a6a94",
     "glass": "#cfe3ee",
     "steel": "#8d979e",
+    "shadow": "#00000050",
 }
 """Colors of strokes that do not depend on the object's own."""
+SCREENS = {"on": "#fff27a", "off": "#2b3136"}
+"""State of a device -> color of its glass."""
 SHADES = {"main": (0.0, "#000000"), "dark": (0.25, "#000000"), "pale": (0.6, "#ffffff")}
 """Colors of strokes that mix the object's own with a share of another."""
-WHOLE = (0.0, 0.0, 1.0, 1.0)
-ROOM = {
-    "round": (0.15, 0.15, 0.85, 0.85),
-    "square": (0.08, 0.08, 0.92, 0.92),
-    "rectangular": (0.06, 0.08, 0.94, 0.92),
-    "triangular": (0.23, 0.44, 0.77, 0.97),
-}
-"""Area inside of a shape that the object is drawn in: x1, y1, x2, y2 in sides of the box."""
-BAR, GAP = 0.045, 9
-"""Width of a bar in sides of the tile; distance of the lines of a pattern in widths of the outline."""
+BAR = 0.045
+"""Width of a bar in sides of the tile."""
 CUTS = 3
 """Number of corner-cutting iterations of a blob (Chaikin's algorithm)."""
+WARP = 0.07
+"""Maximum deformation of a variant."""
+LYING = 0.8
+"""Share of the height of an animal that is left when it lies."""
 
-Point = tuple[float, float]
-Room = tuple[float, float, float, float]
 Points = list[Point]
 
 
@@ -79,7 +95,12 @@ class Pen:
 
 
 def _oval(pen: Pen, points: Points) -> None:
-    pen.draw.ellipse(points, pen.color, INK, pen.outline)
+    pen.draw.ellipse(points, pen.color, None if _is_clear(pen) else INK, pen.outline)
+
+
+def _is_clear(pen: Pen) -> bool:
+    """True for colors that are not opaque, which have no outline."""
+    return len(pen.color) > len(INK)
 
 
 def _ring(pen: Pen, points: Points) -> None:
@@ -92,13 +113,18 @@ def _ring(pen: Pen, points: Points) -> None:
 
 
 def _box(pen: Pen, points: Points) -> None:
-    pen.draw.rectangle(points, pen.color, INK, pen.outline)
+    pen.draw.rectangle(_ordered(points), pen.color, INK, pen.outline)
 
 
 def _soft(pen: Pen, points: Points) -> None:
     """A rectangle with round corners."""
+    (x1, y1), (x2, y2) = _ordered(points)
+    pen.draw.rounded_rectangle(((x1, y1), (x2, y2)), 0.25 * min(x2 - x1, y2 - y1), pen.color, INK, pen.outline)
+
+
+def _ordered(points: Points) -> Points:
     (x1, y1), (x2, y2) = points
-    pen.draw.rounded_rectangle(points, 0.25 * min(x2 - x1, y2 - y1), pen.color, INK, pen.outline)
+    return [(min(x1, x2), min(y1, y2)), (max(x1, x2), max(y1, y2))]
 
 
 def _shape(pen: Pen, points: Points) -> None:
@@ -142,70 +168,127 @@ KINDS: dict[str, Callable[[Pen, Points], None]] = {
 }
 
 
-def paint_thing(thing: SceneObject, size: tuple[int, int], outline: int) -> Image.Image:
-    """Paint an object on a tile of a size, inside of its shape if it has one."""
+def paint_thing(
+    thing: SceneObject, size: tuple[int, int], unit: int, random: Random, light: float = 0.0
+) -> tuple[Image.Image, Image.Image | None]:
+    """Paint an object's body, and what is in front of its guests, on tiles around a box of a size.
+
+    `unit` is the width of an outline in pixels, `light` the direction that light comes from, -1 (left) to 1. The random
+    numbers choose the variant: colors that no attribute names, optional strokes, deformation, direction.
+    """
+    relations = {name for name, _ in thing.relations if name in RULE_OF}
+    colors = _colors(thing, random)
+    warped = _warp(random)
+    if thing.name in PEOPLE:
+        body, front = figure(thing.name, thing.attributes, relations)
+        tile = _painted(_varied(body, random), colors, size, unit, warped)
+        over = _painted(front, colors, size, unit, warped) if front else None
+        return _lit(tile, light), over
+    strokes = _varied(_strokes_of(thing, relations), random)
+    mirrored = thing.name not in HANDED and not relations and random.random() < 0.5
+    tile = textured(_painted(strokes, colors, size, unit, warped), thing.attributes, unit, random)
+    cues = cues_of(thing.name, thing.attributes)
+    tile = _painted(cues, colors, size, unit, warped, _lit(tile, light))
+    if mirrored:
+        tile = tile.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    return tile, _wall(tile) if CLASS_OF.get(thing.name) == "container" else None
+
+
+HANDED = frozenset({"street sign", "traffic sign", "stop sign", "radio", "phone"})
+"""Names with signs or letters, which are not mirrored."""
+
+
+def _strokes_of(thing: SceneObject, relations: Collection[str]) -> tuple[Stroke, ...]:
     kind = CLASS_OF.get(thing.name, "")
-    name = thing.name if thing.name in GLYPHS else kind
-    own = next((COLORS[value] for value in thing.attributes if value in COLORS), NATURAL.get(kind, PLAIN))
-    tile, room = Image.new("RGBA", size), WHOLE
-    for shape in _known(thing, ROOM):
-        frame = _square(size) if shape == "square" else WHOLE
-        _paint(tile, GLYPHS[shape], _mixed(own, *SHADES["pale"]), outline, frame)
-        room = _inside(frame, ROOM[shape])
-    for drawing in (name, *(_known(thing, WORLD_VALUES["face expression"]) if name in SMILING else ())):
-        _paint(tile, GLYPHS[drawing], own, outline, room)
-    return _patterned(tile, thing, outline)
+    strokes = GLYPHS[thing.name if thing.name in GLYPHS else kind if kind in GLYPHS else ""]
+    if "lying on" not in relations:
+        return strokes
+    kept = [each for each in strokes if each not in LEGS]
+    return tuple(each._replace(points=tuple((x, min(1.0, y / LYING)) for x, y in each.points)) for each in kept)
 
 
-def _known(thing: SceneObject, values: Collection[str]) -> list[str]:
-    """The first attribute among these values, in a list; empty if there is none."""
-    return [value for value in thing.attributes if value in values][:1]
+def _colors(thing: SceneObject, random: Random) -> dict[str, str]:
+    """Colors of the strokes; those that no attribute names are chosen."""
+    clothes = CLOTHES[random.randrange(len(CLOTHES))]
+    usual = clothes if thing.name in PEOPLE else NATURAL.get(CLASS_OF.get(thing.name, ""), PLAIN)
+    own = next((COLORS[value] for value in thing.attributes if value in COLORS), usual)
+    own = _tinted(own, random)
+    age = next((value for value in thing.attributes if value in HAIRS), "")
+    hairs = HAIRS.get(age, USUAL_HAIRS)
+    found = FIXED | {shade: _mixed(own, *how) for shade, how in SHADES.items()}
+    found["skin"] = SKINS[random.randrange(len(SKINS))]
+    found["hair"] = hairs[random.randrange(len(hairs))]
+    found["glass"] = next((SCREENS[value] for value in thing.attributes if value in SCREENS), FIXED["glass"])
+    return found
 
 
-def _paint(tile: Image.Image, strokes: tuple[Stroke, ...], own: str, outline: int, room: Room) -> None:
-    draw = ImageDraw.Draw(tile)
-    colors = FIXED | {shade: _mixed(own, *how) for shade, how in SHADES.items()}
-    x1, y1, x2, y2 = (share * (side - 1) for share, side in zip(room, (*tile.size, *tile.size), strict=True))
-    bar = max(outline, round(BAR * min(x2 - x1, y2 - y1)))
+def _tinted(color: str, random: Random) -> str:
+    """A color, slightly lighter or darker."""
+    return _mixed(color, 0.12 * random.random(), "#ffffff" if random.random() < 0.5 else "#000000")
+
+
+def _varied(strokes: Iterable[Stroke], random: Random) -> list[Stroke]:
+    """The strokes of a variant."""
+    return [each for each in strokes if not each.optional or random.random() < 0.5]
+
+
+Warp = Callable[[float, float], Point]
+
+
+def _warp(random: Random) -> Warp:
+    """A slight deformation: the box is narrower at the top or at the bottom, leans, and bulges."""
+    taper, lean, bulge = (WARP * (2 * random.random() - 1) for _ in range(3))
+
+    def warped(x: float, y: float) -> Point:
+        across, down = x - 0.5, y - 0.5
+        x = 0.5 + across * (1 - abs(taper) + 2 * taper * down) + lean * down * 0.6
+        return x, y + bulge * (0.25 - across * across) * (0.25 - down * down) * 2
+
+    return warped
+
+
+def _painted(
+    strokes: Sequence[Stroke],
+    colors: dict[str, str],
+    size: tuple[int, int],
+    unit: int,
+    warped: Warp,
+    tile: Image.Image | None = None,
+) -> Image.Image:
+    """A tile with strokes."""
+    width, height = size
+    left, top = round(PADDING * width), round(PADDING * height)
+    tile = tile or Image.new("RGBA", (width + 2 * left, height + 2 * top))
+    draw, bar = ImageDraw.Draw(tile), max(unit, round(BAR * min(size)))
     for stroke in strokes:
-        points = [(x1 + x * (x2 - x1), y1 + y * (y2 - y1)) for x, y in stroke.points]
-        KINDS[stroke.kind](Pen(draw, colors[stroke.color], outline, bar), points)
+        points = [
+            (left + x * (width - 1), top + y * (height - 1)) for x, y in (warped(*each) for each in stroke.points)
+        ]
+        KINDS[stroke.kind](Pen(draw, colors[stroke.color], unit, bar), points)
+    return tile
 
 
-def _square(size: tuple[int, int]) -> Room:
-    """The largest square in the middle of a tile."""
-    across, down = (min(size) / side / 2 for side in size)
-    return 0.5 - across, 0.5 - down, 0.5 + across, 0.5 + down
+def _lit(tile: Image.Image, light: float) -> Image.Image:
+    """The tile with light from a side."""
+    pixels = np.asarray(tile).astype(np.float32)
+    across = np.linspace(-1, 1, tile.width, dtype=np.float32)[None, :, None]
+    pixels[..., :3] *= 1 + 0.13 * light * across - 0.03
+    return Image.fromarray(pixels.clip(0, 255).astype(np.uint8), "RGBA")
 
 
-def _inside(room: Room, part: Room) -> Room:
-    """A part of a room, in coordinates of the tile."""
-    x1, y1, x2, y2 = room
-    width, height = x2 - x1, y2 - y1
-    return x1 + part[0] * width, y1 + part[1] * height, x1 + part[2] * width, y1 + part[3] * height
+WALL = 0.42
+"""Height at which the front wall of a container begins, in sides of the tile."""
+
+
+def _wall(tile: Image.Image) -> Image.Image:
+    """The lower part of a container, which hides the lower part of what is in it."""
+    front = Image.new("RGBA", tile.size)
+    top = round(WALL * tile.height)
+    front.paste(tile.crop((0, top, *tile.size)), (0, top))
+    return front
 
 
 def _mixed(color: str, share: float, other: str) -> str:
     one, two = ImageColor.getrgb(color), ImageColor.getrgb(other)
     red, green, blue = (round((1 - share) * a + share * b) for a, b in zip(one[:3], two[:3], strict=True))
     return f"#{red:02x}{green:02x}{blue:02x}"
-
-
-def _patterned(tile: Image.Image, thing: SceneObject, outline: int) -> Image.Image:
-    """The tile with the object's pattern, masked by the object."""
-    pattern = Image.new("L", tile.size)
-    draw, (width, height), gap = ImageDraw.Draw(pattern), tile.size, GAP * outline
-    across, along = range(gap // 2, width, gap), range(gap // 2, height, gap)
-    if "striped" in thing.attributes or "checkered" in thing.attributes:
-        for x in across:
-            draw.line((x, 0, x, height), 255, 2 * outline)
-    if "checkered" in thing.attributes:
-        for y in along:
-            draw.line((0, y, width, y), 255, 2 * outline)
-    if "dotted" in thing.attributes:
-        for x, y in ((x, y) for x in across for y in along):
-            draw.ellipse((x - 2 * outline, y - 2 * outline, x + 2 * outline, y + 2 * outline), 255)
-    tile.paste(
-        FIXED["white"] if "black" in thing.attributes else INK, mask=ImageChops.multiply(pattern, tile.getchannel("A"))
-    )
-    return tile

@@ -1,81 +1,232 @@
-"""Drawings of scenes of the embedded world: every object as its glyph, with its id, and a legend.
+"""Pictures of scenes: every object as it is, in front of what is farther away, in its place and weather.
 
 Departures from the paper: its pictures are photographs.
 
-    draw_scene(sample_scene(7)).save("scene.png")
+Things that stand on the ground are drawn from the farthest (whose lower edge is highest) to the nearest; what a thing
+wears, holds, contains or carries is drawn with it. A camera adds light, clutter, blur and noise.
+
+    draw_picture(sample_scene(7)).save("scene.png")
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from io import BytesIO
+from random import Random
 
-from PIL import Image, ImageDraw, ImageFont
+import numpy as np
+from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from program_guided.tasks.visual.drawing.painting import INK, paint_thing
-from program_guided.tasks.visual.embedded.vocabulary import CLASS_OF, CLASSES, SPATIAL
-from program_guided.tasks.visual.graph import Scene, SceneObject
+from program_guided.tasks.visual.drawing.backdrop import HORIZON, draw_backdrop, draw_fog
+from program_guided.tasks.visual.drawing.labels import place_labels
+from program_guided.tasks.visual.drawing.painting import INK, PADDING, paint_thing
+from program_guided.tasks.visual.embedded.vocabulary import CLASS_OF, RULE_OF, SPATIAL
+from program_guided.tasks.visual.graph import Box, Scene
 
-__all__ = ["Corners", "draw_labels", "draw_scene", "draw_things", "outline_boxes", "png_bytes"]
+__all__ = ["CLEAN", "Camera", "draw_labels", "draw_picture", "draw_scene", "png_bytes"]
 
 LEGEND_WIDTH = 520
 LINE = 15
 TEXT_SIZE = LABEL_SIZE = 12
-GAP = 2
-"""Pixels between an object and its label."""
-DETAIL = 3
+DETAIL = 2
 """Factor of supersampling, for smooth edges."""
-SKIES = {"sunny": "#cfe8fb", "cloudy": "#d5dbe0", "rainy": "#b7c3cf", "foggy": "#e9ebec"}
-GROUNDS = {"street": "#b8b8b8", "beach": "#efdfb2", "park": "#bfdcb0", "farm": "#d6cf9c", "outdoors": "#c8dcb8"}
-INDOOR_GROUND = "#d9c7b0"
 MARKED = "#e0007a"
+UNIT = 480
+"""Width of a picture whose outlines are one pixel wide."""
 
-Corners = tuple[float, float, float, float]
+
+@dataclass(frozen=True)
+class Camera:
+    """Sources of uncertainty of a picture."""
+
+    noise: float = 6.0
+    """Standard deviation of a pixel's noise, of 255."""
+    blur: float = 0.7
+    """Maximum radius of the blur, in pixels."""
+    light: float = 0.15
+    """Maximum change of brightness and contrast, as a share."""
+    clutter: int = 6
+    """Maximum number of things without a name."""
+
+    def times(self, factor: float) -> Camera:
+        """A camera that is less or more uncertain."""
+        return Camera(
+            factor * self.noise, factor * self.blur, min(1.0, factor * self.light), round(factor * self.clutter)
+        )
+
+
+CLEAN = Camera(0.0, 0.0, 0.0, 0)
+
+
+def draw_picture(scene: Scene, scale: float = 1.0, camera: Camera = CLEAN) -> Image.Image:
+    """Draw a scene as a camera sees it; the same scene and camera give the same picture."""
+    width, height = round(scene.width * scale), round(scene.height * scale)
+    random = Random(f"{scene.image_id} {len(scene.objects)}")
+    canvas = draw_backdrop(scene.location, scene.weather, (width * DETAIL, height * DETAIL), random)
+    painter = _Painter(scene, canvas, scale * DETAIL, 2 * random.random() - 1)
+    _scatter(canvas, random.randrange(camera.clutter + 1), random)
+    painter.draw_all()
+    draw_fog(canvas, scene.weather, scene.location)
+    return _seen(canvas.resize((width, height), Image.Resampling.BOX), camera, random)
+
+
+class _Painter:
+    """Draws the objects of a scene on a canvas."""
+
+    def __init__(self, scene: Scene, canvas: Image.Image, scale: float, light: float) -> None:
+        self.scene = scene
+        self.canvas = canvas
+        self.scale = scale
+        self.light = light
+        self.unit = max(1, round(scene.width * scale / UNIT))
+        self.guests = _guests(scene)
+
+    def draw_all(self) -> None:
+        attached = {guest for guests in self.guests.values() for _, guest in guests}
+        alone = [key for key in self.scene.objects if key not in attached]
+        for key in sorted(alone, key=lambda key: self.scene.objects[key].box.corners[3]):
+            box = self.scene.objects[key].box
+            if box.corners[3] > HORIZON * self.scene.height:  # what flies has no shadow
+                self._shade(box, 0.05)
+            self._draw(key)
+
+    def _draw(self, key: str, tilt: float = 0.0) -> None:
+        """An object, with its guests behind it, on it, and its own hands or wall in front of them."""
+        thing, guests = self.scene.objects[key], self.guests[key]
+        for rule, guest in guests:
+            if RULE_OF[rule].behind:
+                self._guest(rule, key, guest)
+        body, front = paint_thing(thing, self._size(thing.box), self.unit, self._random(key), self.light)
+        self._paste(body, thing.box, tilt)
+        inside = [guest for guest in guests if guest[0] == "in"]
+        before = [guest for guest in guests if guest not in inside and not RULE_OF[guest[0]].behind]
+        wall_first = CLASS_OF.get(thing.name) == "container"
+        for rule, guest in inside if wall_first else before:
+            self._guest(rule, key, guest)
+        if front is not None and (inside or not wall_first):
+            self._paste(front, thing.box, tilt)
+        for rule, guest in before if wall_first else inside:
+            self._guest(rule, key, guest)
+
+    def _guest(self, rule: str, host: str, guest: str) -> None:
+        box = self.scene.objects[guest].box
+        draw = ImageDraw.Draw(self.canvas)
+        if rule in ("on", "standing on", "lying on", "under"):
+            self._shade(box, 0.03)
+        if rule == "hanging on":
+            (x, _), top = box.centre, box.y
+            points = [(x, top - 0.1 * box.height), (x, top + 0.1 * box.height)]
+            draw.line([(a * self.scale, b * self.scale) for a, b in points], INK, 2 * self.unit)
+        if rule == "pulling":
+            one, other = box.centre, self.scene.objects[host].box.centre
+            draw.line([(a * self.scale, b * self.scale) for a, b in (one, other)], "#6b4a2b", 3 * self.unit)
+        self._draw(guest, 14.0 if rule == "leaning on" else 0.0)
+
+    def _random(self, key: str) -> Random:
+        return Random(f"{self.scene.image_id} {key}")
+
+    def _size(self, box: Box) -> tuple[int, int]:
+        return max(2, round(box.width * self.scale)), max(2, round(box.height * self.scale))
+
+    def _paste(self, tile: Image.Image, box: Box, tilt: float) -> None:
+        if tilt:
+            tile = tile.rotate(tilt, Image.Resampling.BILINEAR)
+        width, height = self._size(box)
+        left, top = (
+            round(box.x * self.scale) - round(PADDING * width),
+            round(box.y * self.scale) - round(PADDING * height),
+        )
+        self.canvas.paste(tile, (left, top), tile)
+
+    def _shade(self, box: Box, depth: float) -> None:
+        """The shadow of a thing where it touches the ground."""
+        x1, _, x2, y2 = (side * self.scale for side in box.corners)
+        high = max(2.0, depth * (x2 - x1))
+        layer = Image.new("L", (max(1, round(x2 - x1)), max(1, round(2 * high))))
+        ImageDraw.Draw(layer).ellipse((0, 0, layer.width - 1, layer.height - 1), 95)
+        self.canvas.paste("#101010", (round(x1), round(y2 - high)), layer)
+
+
+def _guests(scene: Scene) -> dict[str, list[tuple[str, str]]]:
+    """Host -> its guests: (relation, guest)."""
+    found: dict[str, list[tuple[str, str]]] = {key: [] for key in scene.objects}
+    for key, thing in scene.objects.items():
+        for relation, other in thing.relations:
+            rule = RULE_OF.get(relation)
+            if rule is not None:
+                host, guest = (other, key) if rule.guest_is_subject else (key, other)
+                found[host].append((relation, guest))
+    return found if _is_forest(found) else {key: [] for key in scene.objects}
+
+
+def _is_forest(guests: dict[str, list[tuple[str, str]]]) -> bool:
+    """True if no object has two hosts or is its own guest, as in all scenes of the embedded world."""
+    hosts = [guest for each in guests.values() for _, guest in each]
+    seen: set[str] = set()
+
+    def visit(key: str) -> None:
+        seen.add(key)
+        for _, guest in guests[key]:
+            visit(guest)
+
+    if len(hosts) != len(set(hosts)):
+        return False
+    for key in guests:
+        if key not in hosts:
+            visit(key)
+    return len(seen) == len(guests)
+
+
+CLUTTER = ("#7f7a6d", "#9a8f7a", "#6d7a5a", "#a59a8a")
+
+
+def _scatter(canvas: Image.Image, count: int, random: Random) -> None:
+    """Stones, tufts and scraps on the ground."""
+    draw, (width, height) = ImageDraw.Draw(canvas), canvas.size
+    for _ in range(count):
+        x, y = random.random() * width, (HORIZON + (1 - HORIZON) * random.random()) * height
+        r = (0.004 + 0.012 * (y / height - HORIZON)) * width
+        color = CLUTTER[random.randrange(len(CLUTTER))]
+        if random.random() < 0.5:
+            draw.ellipse((x - r, y - 0.6 * r, x + r, y + 0.6 * r), color)
+        else:
+            draw.polygon(
+                [(x - r, y), (x - 0.5 * r, y - 1.6 * r), (x, y), (x + 0.5 * r, y - 1.8 * r), (x + r, y)], color
+            )
+
+
+def _seen(picture: Image.Image, camera: Camera, random: Random) -> Image.Image:
+    """The picture as a camera sees it."""
+    if camera == CLEAN:
+        return picture
+    if camera.blur:
+        picture = picture.filter(ImageFilter.GaussianBlur(camera.blur * random.random()))
+    pixels = np.asarray(picture).astype(np.float32)
+    bright, contrast = (1 + camera.light * (2 * random.random() - 1) for _ in range(2))
+    noise = np.random.Generator(np.random.PCG64(random.randrange(2**32))).standard_normal(pixels.shape, np.float32)
+    pixels = (pixels - 128) * contrast + 128 * bright + camera.noise * random.random() * noise
+    return Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
 
 
 def draw_scene(scene: Scene, marked: Collection[str] = (), legend: bool = True) -> Image.Image:
-    """Draw a scene; `marked` objects are outlined."""
-    picture = draw_things(scene)
-    outline_boxes(picture, [thing.box.corners for key, thing in scene.objects.items() if key in marked])
+    """Draw a scene with the names of its objects; `marked` objects are outlined."""
+    picture = draw_picture(scene)
+    draw = ImageDraw.Draw(picture)
+    for key, thing in scene.objects.items():
+        if key in marked:
+            draw.rectangle(thing.box.corners, outline=MARKED, width=3)
     draw_labels(picture, scene)
     return _with_legend(picture, scene) if legend else picture
 
 
-def draw_things(scene: Scene, scale: float = 1.0) -> Image.Image:
-    """Draw the objects without labels, the largest at the back."""
-    width, height = round(scene.width * scale), round(scene.height * scale)
-    large = Image.new("RGB", (width * DETAIL, height * DETAIL), SKIES.get(scene.weather or "", "#e6eef2"))
-    ground = GROUNDS.get(scene.location or "", INDOOR_GROUND)
-    ImageDraw.Draw(large).rectangle((0, large.height * 2 // 3, *large.size), fill=ground)
-    for _, thing in _back_to_front(scene):
-        x1, y1, x2, y2 = (round(side * scale * DETAIL) for side in thing.box.corners)
-        if x2 > x1 and y2 > y1:
-            tile = paint_thing(thing, (x2 - x1, y2 - y1), DETAIL)
-            large.paste(tile, (x1, y1), tile)
-    return large.resize((width, height), Image.Resampling.LANCZOS)
-
-
-def outline_boxes(picture: Image.Image, boxes: Collection[Corners], scale: float = 1.0) -> None:
-    """Draw the outlines of boxes into a picture."""
-    draw = ImageDraw.Draw(picture)
-    for box in boxes:
-        draw.rectangle([side * scale for side in box], outline=MARKED, width=3)
-
-
-def draw_labels(picture: Image.Image, scene: Scene, scale: float = 1.0) -> None:
-    """Label every object, where the label overlaps least with other labels and objects."""
+def draw_labels(picture: Image.Image, scene: Scene) -> None:
+    """Label every object, where the label hides least."""
     draw, font = ImageDraw.Draw(picture), ImageFont.load_default(LABEL_SIZE)
-    boxes = {key: _scaled(thing.box.corners, scale) for key, thing in scene.objects.items()}
-    taken: list[Corners] = []
-    for key, thing in _back_to_front(scene)[::-1]:
-        text = f"{key} {thing.name}"
-        size = draw.textlength(text, font=font) + 4, LABEL_SIZE + 3
-        small = [box for box in boxes.values() if _area(box) <= 4 * _area(boxes[key])]
-        large = [box for box in boxes.values() if box not in small]
-        places = [_kept_in(place, picture.size) for place in _places(thing, boxes[key], size)]
-        hidden = [9 * _covered(place, taken) + _covered(place, small) + _covered(place, large) / 3 for place in places]
-        place = places[hidden.index(min(hidden))]
-        taken.append(place)
+    texts = [f"{key} {thing.name}" for key, thing in scene.objects.items()]
+    sizes = [(draw.textlength(text, font=font) + 4, LABEL_SIZE + 3) for text in texts]
+    boxes = [thing.box.corners for thing in scene.objects.values()]
+    for text, place in zip(texts, place_labels(sizes, boxes, picture.size), strict=True):
         draw.rounded_rectangle(place, 3, fill="white")
         draw.text((place[0] + 2, (place[1] + place[3]) / 2), text, fill=INK, font=font, anchor="lm")
 
@@ -85,45 +236,6 @@ def png_bytes(picture: Image.Image) -> bytes:
     memory = BytesIO()
     picture.save(memory, "PNG")
     return memory.getvalue()
-
-
-def _back_to_front(scene: Scene) -> list[tuple[str, SceneObject]]:
-    return sorted(scene.objects.items(), key=lambda item: -item[1].box.area)
-
-
-def _places(thing: SceneObject, box: Corners, size: tuple[float, float]) -> list[Corners]:
-    """Candidate boxes of a label: first above a large object, below a small one (often in front of a large one)."""
-    (x1, y1, x2, y2), (width, height) = box, size
-    large = CLASSES[CLASS_OF[thing.name]].large if thing.name in CLASS_OF else True
-    over, under, middle = y1 - height - GAP, y2 + GAP, (y1 + y2 - height) / 2
-    left, right, columns = x1 - width - GAP, x2 + GAP, ((x1 + x2 - width) / 2, x1, x2 - width)
-    corners = [(x, y) for y in ((over, under) if large else (under, over)) for x in columns]
-    corners += [(x, y) for y in (middle, y1, y2 - height) for x in (right, left)]
-    corners += [(x, y) for y in (y1, y2 - height, middle) for x in columns]
-    return [(x, y, x + width, y + height) for x, y in corners]
-
-
-def _kept_in(place: Corners, size: tuple[int, int]) -> Corners:
-    """A label's box moved into the picture."""
-    x1, y1, x2, y2 = place
-    across = min(0, size[0] - 1 - x2) - min(0, x1)
-    down = min(0, size[1] - 1 - y2) - min(0, y1)
-    return x1 + across, y1 + down, x2 + across, y2 + down
-
-
-def _scaled(box: Corners, scale: float) -> Corners:
-    x1, y1, x2, y2 = box
-    return x1 * scale, y1 * scale, x2 * scale, y2 * scale
-
-
-def _area(box: Corners) -> float:
-    return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
-
-
-def _covered(place: Corners, boxes: Collection[Corners]) -> float:
-    """Area of the intersections of a label's box with boxes."""
-    x1, y1, x2, y2 = place
-    return sum(_area((max(x1, u1), max(y1, v1), min(x2, u2), min(y2, v2))) for u1, v1, u2, v2 in boxes)
 
 
 def _with_legend(picture: Image.Image, scene: Scene) -> Image.Image:

@@ -2,7 +2,9 @@
 
     train_balanced_questions.json    train_all_questions/train_all_questions_{0..9}.json
     train_sceneGraphs.json           train_choices.json
-    objects/gqa_objects_{0..}.h5     objects/gqa_objects_info.json
+    objects/gqa_objects_{0..}.h5     objects/gqa_objects_info.json        seen in drawn pictures by a detector
+    clean/gqa_objects_{0..}.h5       clean/gqa_objects_info.json          simulated: the truth, with little noise
+    true/gqa_objects_{0..}.h5        true/gqa_objects_info.json           if wanted: by a detector, in the true boxes
     pictures/{image}.png             world.json: the plan, and checksums of all the others (`visual/plan.py`)
 
 and the same of `val` and `test` (whose "all" questions are one file). Departures from the paper: see `vocabulary.py`.
@@ -13,39 +15,48 @@ and the same of `val` and `test` (whose "all" questions are one file). Departure
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 import numpy as np
 
 from program_guided.errors import DataError
 from program_guided.files import renamed, write_atomically
 from program_guided.language.domain import unknown
-from program_guided.tasks.visual.embedded.detections import Detector, detect
+from program_guided.tasks.visual.embedded.detections import Simulation
 from program_guided.tasks.visual.embedded.questions import PER_SCENE, Questioner
 from program_guided.tasks.visual.embedded.records import choices_record, question_record
-from program_guided.tasks.visual.embedded.scenes import sample_scene
+from program_guided.tasks.visual.embedded.scenes import HEIGHT, WIDTH, sample_scene
+from program_guided.tasks.visual.embedded.vectors import SIZE
+from program_guided.tasks.visual.features import MAX_DETECTED, Detected
 from program_guided.tasks.visual.graph import Scene, record_of
-from program_guided.tasks.visual.h5 import CHECKED, write_h5
+from program_guided.tasks.visual.h5 import CHECKED, open_h5, write_h5
 from program_guided.tasks.visual.index.assembly import HEADER
-from program_guided.tasks.visual.plan import OBJECTS_FOLDER, built
+from program_guided.tasks.visual.plan import FEATURE_FOLDERS, OBJECTS_FOLDER, built
 from program_guided.tasks.visual.release.reading import CHUNKS, Question, question_of
 
 __all__ = [
+    "CLEAN_FOLDER",
+    "DEFAULT_SIGHTS",
     "SPLITS",
+    "TRUE_FOLDER",
+    "VERSION",
+    "Sight",
     "cost_of",
+    "hash_seed",
     "plan_of",
     "questions_of",
     "scenes_of",
+    "sights_of",
     "write_features",
     "write_questions",
     "write_world",
 ]
 
-VERSION = 1
+VERSION = 3
 """Raised when the same seed gives another world."""
 
 SPLITS = {"train": 4000, "val": 200, "test": 300}
@@ -55,8 +66,13 @@ QUESTIONS = {"train": 20, "val": PER_SCENE, "test": PER_SCENE}
 MAX_SCENES = 1_000_000
 FIRST_IMAGE = {"train": MAX_SCENES, "val": 2 * MAX_SCENES, "test": 3 * MAX_SCENES}
 """First picture id of each split; the ranges are disjoint."""
-PICTURES_PER_FILE = 1000
-MEGABYTES_PER_SCENE, SECONDS_PER_SCENE = 0.118, 0.06
+PICTURES_PER_FILE = 250
+COUNTS = "objectsNum"
+"""Dataset of the numbers of objects, as the info file has them."""
+_, CLEAN_FOLDER, TRUE_FOLDER = FEATURE_FOLDERS
+DEFAULT_SIGHTS = (OBJECTS_FOLDER, CLEAN_FOLDER)
+"""Folders of a world's features."""
+MEGABYTES_PER_SCENE, SECONDS_PER_SCENE = 0.118, 0.22
 """Measured on one core."""
 
 Progress = Callable[[str, int, int], None]
@@ -67,8 +83,13 @@ def scenes_of(split: str, count: int, seed: int) -> Iterator[Scene]:
     """Generate the scenes of a split; deterministic in the seed."""
     _check(split, count)
     for number in range(count):
-        image_id = str(FIRST_IMAGE[split] + number)
-        yield sample_scene(hash_seed(seed, int(image_id)), image_id)
+        yield scene_of_split(split, number, seed)
+
+
+def scene_of_split(split: str, number: int, seed: int) -> Scene:
+    """Generate one scene of a split."""
+    image_id = str(FIRST_IMAGE[split] + number)
+    return sample_scene(hash_seed(seed, int(image_id)), image_id)
 
 
 def _check(split: str, count: int) -> None:
@@ -90,13 +111,36 @@ def questions_of(split: str, count: int, seed: int) -> Iterator[Question]:
         yield from (question_of(each.key, question_record(each)) for each in generator.about(scene))
 
 
-def plan_of(splits: Mapping[str, int], seed: int, detector: Detector, pictures: int = 0) -> dict[str, Any]:
+class Sight(Protocol):
+    """Something that sees the objects of scenes."""
+
+    def see(self, scene: Scene, seed: int) -> Detected: ...
+    def plan(self) -> dict[str, Any]:
+        """All that its vectors depend on, besides the scene and the seed; JSON."""
+
+
+def sights_of(folders: Sequence[str] = DEFAULT_SIGHTS, noise: float = 1.0) -> dict[str, Sight]:
+    """Folder of features -> what has seen them: the shipped detector in drawn pictures, in boxes of its own or the true
+    ones, and a simulated one. `noise`: of the camera."""
+    from program_guided.tasks.visual.detector.sight import PixelSight
+    from program_guided.tasks.visual.drawing.scene import Camera
+
+    camera = Camera().times(noise)
+    every: dict[str, Sight] = {
+        OBJECTS_FOLDER: PixelSight(camera=camera),
+        CLEAN_FOLDER: Simulation(),
+        TRUE_FOLDER: PixelSight(camera=camera, boxes="true"),
+    }
+    return {folder: every[folder] for folder in folders}
+
+
+def plan_of(splits: Mapping[str, int], seed: int, sights: Mapping[str, Sight], pictures: int = 0) -> dict[str, Any]:
     """All that the files of a world depend on."""
     return {
         "version": VERSION,
         "seed": seed,
         "scenes": dict(splits),
-        "detector": asdict(detector),
+        "features": {folder: sight.plan() for folder, sight in sights.items()},
         "pictures": pictures,
     }
 
@@ -111,23 +155,24 @@ def write_world(
     folder: Path,
     splits: Mapping[str, int] = SPLITS,
     seed: int = 0,
-    detector: Detector | None = None,
+    sights: Mapping[str, Sight] | None = None,
     progress: Progress = lambda what, done, total: None,
     pictures: int = 0,
 ) -> None:
     """Write the questions, scene graphs, choices and features of all splits, and some scenes of test as pictures.
 
-    A world that is already there is replaced: its plan and its index are removed first.
+    A world that is already there is replaced: its plan and its index are removed first. One that was interrupted is
+    completed: files that are there are not written again.
     """
-    detector = detector or Detector()
+    sights = sights_of() if sights is None else sights
     for split, count in splits.items():
         _check(split, count)
-    with built(folder, plan_of(splits, seed, detector, pictures)) as files:
+    with built(folder, plan_of(splits, seed, sights, pictures)) as (files, resumed):
         (folder / "index" / HEADER).unlink(missing_ok=True)
         for split, count in splits.items():
-            files += write_questions(folder, split, count, seed, progress=progress)
-        scenes = (scene for split, count in splits.items() for scene in scenes_of(split, count, seed))
-        files += write_features(folder / OBJECTS_FOLDER, scenes, sum(splits.values()), seed, detector, progress)
+            files += write_questions(folder, split, count, seed, resumed, progress)
+        for name, sight in sights.items():
+            files += write_features(folder / name, splits, seed, sight, resumed, progress)
         files += _draw(folder / "pictures", min(pictures, splits.get("test", 0)), seed, progress)
 
 
@@ -136,13 +181,17 @@ def write_questions(
     split: str,
     count: int,
     seed: int,
+    resumed: bool = False,
     progress: Progress = lambda what, done, total: None,
 ) -> list[Path]:
-    """Write the questions, scene graphs and choices of a split, one scene at a time; the paths of the files."""
+    """Write the questions, scene graphs and choices of a split, one scene at a time; the paths of the files. Files that
+    are there are kept if `resumed`."""
     scenes = scenes_of(split, count, seed)
     generator = _generator(split, seed)
     kinds = ("balanced_questions", "sceneGraphs", "choices")
     paths = [*(folder / f"{split}_{kind}.json" for kind in kinds), *_all_paths(folder, split)]
+    if resumed and all(path.is_file() for path in paths):
+        return paths
     with ExitStack() as stack:
         balanced, graphs, choices, *everything = (stack.enter_context(_records(path)) for path in paths)
         for number, scene in enumerate(scenes):
@@ -158,39 +207,73 @@ def write_questions(
 
 
 def write_features(
-    folder: Path, scenes: Iterable[Scene], count: int, seed: int, detector: Detector, progress: Progress
+    folder: Path, splits: Mapping[str, int], seed: int, sight: Sight, resumed: bool, progress: Progress
 ) -> list[Path]:
-    """Write detected objects; the paths of the files. The info file is written last, when the files it names exist."""
+    """Write detected objects; the paths of the files. Files that are there are kept if `resumed`; the info file is
+    written last, when the files it names exist."""
+    ids = [(split, number) for split, count in splits.items() for number in range(count)]
+    info_file, paths = folder / "gqa_objects_info.json", list[Path]()
+    for number, start in enumerate(range(0, len(ids), PICTURES_PER_FILE)):
+        paths.append(folder / f"gqa_objects_{number}.h5")
+        some = ids[start : start + PICTURES_PER_FILE]
+        if not (resumed and paths[-1].is_file()):
+            _write_chunk(paths[-1], some, seed, sight, partial(_shown, progress, folder.name, start, len(ids)))
     info: dict[str, dict[str, int]] = {}
-    info_file = folder / "gqa_objects_info.json"
-    info_file.unlink(missing_ok=True)
-    scenes, paths = iter(scenes), list[Path]()
-    for start in range(0, count, PICTURES_PER_FILE):
-        length = min(PICTURES_PER_FILE, count - start)
-        paths.append(folder / f"gqa_objects_{start // PICTURES_PER_FILE}.h5")
-        with _h5_file(paths[-1], length, detector) as (features, boxes, check):
-            for row in range(length):
-                scene = next(scenes)
-                detected = detect(scene, detector, hash_seed(seed + 1, int(scene.image_id)))
-                features[row, : len(detected.features)] = detected.features
-                boxes[row, : len(detected.boxes)] = detected.boxes
-                check()
-                place = {"file": start // PICTURES_PER_FILE, "idx": row, "objectsNum": len(detected.boxes)}
-                info[scene.image_id] = place | {"width": scene.width, "height": scene.height}
-                progress("features", start + row + 1, count)
+    for number, path in enumerate(paths):
+        info |= _rows(path, number, ids[number * PICTURES_PER_FILE :])
     write_atomically(info_file, json.dumps(info).encode("utf-8"))
     return [*paths, info_file]
 
 
+def _shown(progress: Progress, what: str, first: int, total: int, done: int) -> None:
+    progress(what, first + done, total)
+
+
+def _write_chunk(
+    path: Path, ids: Sequence[tuple[str, int]], seed: int, sight: Sight, progress: Callable[[int], None]
+) -> None:
+    """Write the objects of some scenes."""
+    with write_h5(path) as (file, check):
+        shape, boxes = (MAX_DETECTED, SIZE), (MAX_DETECTED, 4)
+        length = len(ids)
+        features = file.create_dataset("features", (length, *shape), "float16", chunks=(1, *shape), **CHECKED)
+        corners = file.create_dataset("bboxes", (length, *boxes), "float32", chunks=(1, *boxes), **CHECKED)
+        counts = file.create_dataset(COUNTS, (length,), "int32", **CHECKED)
+        for row, (split, number) in enumerate(ids):
+            scene = scene_of_split(split, number, seed)
+            detected = sight.see(scene, hash_seed(seed + 1, int(scene.image_id)))
+            counts[row] = len(detected.boxes)
+            features[row, : len(detected.boxes)] = detected.features
+            corners[row, : len(detected.boxes)] = detected.boxes
+            check()
+            progress(row + 1)
+
+
+def _rows(path: Path, number: int, ids: Sequence[tuple[str, int]]) -> dict[str, dict[str, int]]:
+    """The info records of a file."""
+    with open_h5(path) as file:
+        counts = file[COUNTS][:].tolist()
+    return {
+        str(FIRST_IMAGE[split] + scene): {
+            "file": number,
+            "idx": row,
+            "objectsNum": count,
+            "width": WIDTH,
+            "height": HEIGHT,
+        }
+        for row, (count, (split, scene)) in enumerate(zip(counts, ids, strict=False))
+    }
+
+
 def _draw(folder: Path, count: int, seed: int, progress: Progress) -> list[Path]:
     """Draw scenes of test; the paths of the pictures."""
-    from program_guided.tasks.visual.drawing.scene import draw_scene
+    from program_guided.tasks.visual.drawing.scene import Camera, draw_picture
 
     paths: list[Path] = []
     for scene in scenes_of("test", count, seed):
         paths.append(folder / f"{scene.image_id}.png")
         with renamed(paths[-1]) as temporary:
-            draw_scene(scene).save(temporary, "PNG")
+            draw_picture(scene, camera=Camera()).save(temporary, "PNG")
         progress("pictures", len(paths), count)
     return paths
 
@@ -203,15 +286,6 @@ def _all_paths(folder: Path, split: str) -> list[Path]:
     if split != "train":
         return [folder / f"{split}_all_questions.json"]
     return [folder / "train_all_questions" / f"train_all_questions_{number}.json" for number in range(CHUNKS)]
-
-
-@contextmanager
-def _h5_file(path: Path, length: int, detector: Detector) -> Iterator[tuple[Any, Any, Callable[[], None]]]:
-    """Datasets of a file in the release's layout, and a check of the disk; it is renamed to its path when complete."""
-    with write_h5(path) as (file, check):
-        shape, boxes = (detector.max_detected, detector.dimension), (detector.max_detected, 4)
-        features = file.create_dataset("features", (length, *shape), "float16", chunks=(1, *shape), **CHECKED)
-        yield features, file.create_dataset("bboxes", (length, *boxes), "float32", chunks=(1, *boxes), **CHECKED), check
 
 
 @contextmanager

@@ -1,111 +1,91 @@
-"""A simulated detector for scenes of the embedded world: noisy boxes and a feature vector for each.
+"""A simulated detector for scenes of the embedded world: noisy boxes, and true vectors with noise.
 
-Departures from the paper: it takes the features of the release. Here a vector is the sum of one random direction for
-each word that is true of the object (name, hypernyms, attributes, the picture's place and weather), plus noise of the
-same length; relations are not in the vectors, only in the positions of the boxes.
+Departures from the paper: it takes the features of the release. This one looks at no pixels: it is for measuring an
+executor alone, and for a clean beginning of its training; `detector/` looks at pictures.
 
-    detected = detect(scene, Detector(noise=1.0, misses=0.05), seed=0)
-    detected.features.shape == (n, 2048)
+    detected = simulate(scene, Simulation(noise=0.1), seed=0)
+    detected.features.shape == (n, SIZE)
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from program_guided.tasks.visual.features import DIMENSION, MAX_DETECTED, Detected
-from program_guided.tasks.visual.graph import Scene, SceneObject
-from program_guided.tasks.visual.ontology import BUILT_IN
+from program_guided.tasks.visual.embedded.vectors import PARTS, SIZE, true_vectors
+from program_guided.tasks.visual.features import MAX_DETECTED, Detected
+from program_guided.tasks.visual.graph import Scene
 
-__all__ = ["Detector", "detect"]
+__all__ = ["Simulation", "simulate"]
 
-CONTEXT = 0.5
-"""Length of the part of every vector that is due to the picture's place and weather."""
 MIN_SIDE = 4.0
 
 Floats = NDArray[np.float32]
 Detection = tuple[Floats, NDArray[np.float64]]
-"""(feature vector without context and noise, exact box)"""
+"""(true vector, true box)"""
 
 
 @dataclass(frozen=True)
-class Detector:
-    """Error rates and sizes of the detector."""
+class Simulation:
+    """Error rates of the simulated detector."""
 
-    noise: float = 1.0
-    """Length of the noise; each word that is true of an object has length 1."""
+    noise: float = 0.1
+    """Standard deviation of each probability in a vector."""
     misses: float = 0.005
     """Probability that an object is missed."""
-    doubles: float = 0.15
+    doubles: float = 0.1
     """Probability that a detected object is detected twice."""
-    clutter: int = 4
+    clutter: int = 2
     """Maximum number of false positives."""
     jitter: float = 0.015
-    """Standard deviation of an edge, in sides of the box."""
-    dimension: int = DIMENSION
-    max_detected: int = MAX_DETECTED
+    """Standard deviation of an edge, in sides of the box, and of the ground, in heights of the picture."""
+
+    def see(self, scene: Scene, seed: int) -> Detected:
+        """Objects of a scene."""
+        return simulate(scene, self, seed)
+
+    def plan(self) -> dict[str, Any]:
+        """All that the vectors depend on, besides the scene and the seed."""
+        return {"simulation": asdict(self)}
 
 
-def detect(scene: Scene, detector: Detector, seed: int) -> Detected:
-    """Detect at most `max_detected` objects, in random order."""
+def simulate(scene: Scene, simulation: Simulation, seed: int) -> Detected:
+    """Detect at most `MAX_DETECTED` objects, in random order."""
     random = np.random.Generator(np.random.PCG64(seed))
-    context = CONTEXT * _sum(filter(None, (scene.location, scene.weather)), detector.dimension)
-    detections = [*_objects(scene, detector, random), *_clutter(scene, detector, random)]
-    order = random.permutation(len(detections))[: detector.max_detected]
-    features = np.zeros((len(order), detector.dimension), np.float32)
+    detections = [*_objects(scene, simulation, random), *_clutter(scene, simulation, random)]
+    order = random.permutation(len(detections))[:MAX_DETECTED]
+    features = np.zeros((len(order), SIZE), np.float32)
     boxes = np.zeros((len(order), 4), np.float32)
+    spread = np.full(SIZE, simulation.noise)
+    spread[PARTS["ground"]] = simulation.jitter
     for row, at in enumerate(order):
-        noise = random.standard_normal(detector.dimension) * detector.noise / np.sqrt(detector.dimension)
-        features[row] = detections[at][0] + context + noise
-        boxes[row] = _jittered(detections[at][1], detector.jitter, scene, random)
+        features[row] = detections[at][0] + spread * random.standard_normal(SIZE)
+        boxes[row] = _jittered(detections[at][1], simulation.jitter, scene, random)
     return Detected(features, boxes, scene.width, scene.height)
 
 
-def _objects(scene: Scene, detector: Detector, random: np.random.Generator) -> Iterator[Detection]:
+def _objects(scene: Scene, simulation: Simulation, random: np.random.Generator) -> Iterator[Detection]:
     """Detections of the objects: none, one or two each."""
-    for thing in scene.objects.values():
-        times = 0 if random.random() < detector.misses else 1 + (random.random() < detector.doubles)
+    for vector, thing in zip(true_vectors(scene), scene.objects.values(), strict=True):
+        times = 0 if random.random() < simulation.misses else 1 + (random.random() < simulation.doubles)
         for _ in range(times):
-            yield _sum(_true_words(thing), detector.dimension), np.array(thing.box.corners, np.float64)
+            yield vector, np.array(thing.box.corners, np.float64)
 
 
-def _clutter(scene: Scene, detector: Detector, random: np.random.Generator) -> Iterator[Detection]:
-    """False positives."""
+def _clutter(scene: Scene, simulation: Simulation, random: np.random.Generator) -> Iterator[Detection]:
+    """False positives: nothing but the place and the weather is seen in them."""
     scale = np.array([scene.width, scene.height])
-    for _ in range(int(random.integers(detector.clutter + 1))):
+    vector = np.zeros(SIZE, np.float32)
+    if scene.objects:
+        for part in ("location", "weather"):
+            vector[PARTS[part]] = true_vectors(scene)[0, PARTS[part]]
+    for _ in range(int(random.integers(simulation.clutter + 1))):
         corner, sides = random.random(2) * 0.7, 0.1 + random.random(2) * 0.2
-        yield np.zeros(detector.dimension, np.float32), np.concatenate([corner * scale, (corner + sides) * scale])
-
-
-def _true_words(thing: SceneObject) -> Iterator[str]:
-    """Words that are true of an object: name, hypernyms, attributes, and attributes that the name implies."""
-    name: str | None = thing.name
-    while name is not None:
-        yield name
-        name = BUILT_IN.parent_of(name)
-    yield from {*thing.attributes, *BUILT_IN.implied.get(thing.name, frozenset())}
-
-
-def _sum(words: Iterable[str], dimension: int) -> Floats:
-    total = np.zeros(dimension, np.float32)
-    for word in sorted(words):
-        total += _direction(word, dimension)
-    return total
-
-
-@lru_cache(maxsize=1024)
-def _direction(word: str, dimension: int) -> Floats:
-    """Random direction of a word, the same on every machine."""
-    random = np.random.Generator(np.random.PCG64(zlib.crc32(word.encode("utf-8"))))
-    direction = random.standard_normal(dimension).astype(np.float32)
-    direction /= np.linalg.norm(direction)
-    direction.flags.writeable = False
-    return direction
+        yield vector, np.concatenate([corner * scale, (corner + sides) * scale])
 
 
 def _jittered(

@@ -57,8 +57,7 @@ def ready_world(only_test: bool = False, show: Show | None = None) -> Path:
 def _make(folder: Path, splits: Mapping[str, int], show: Show) -> None:
     """Build and index a world; one that is complete is only indexed."""
     from program_guided.output import announce
-    from program_guided.tasks.visual.embedded.building import cost_of, plan_of, write_world
-    from program_guided.tasks.visual.embedded.detections import Detector
+    from program_guided.tasks.visual.embedded.building import cost_of, plan_of, sights_of, write_world
     from program_guided.tasks.visual.index.building import make_index
     from program_guided.tasks.visual.plan import OBJECTS_FOLDER, read_world
 
@@ -66,7 +65,7 @@ def _make(folder: Path, splits: Mapping[str, int], show: Show) -> None:
     if world is None and not (folder / OBJECTS_FOLDER / "gqa_objects_info.json").is_file():
         announce(f"building the embedded world in {folder} (once)", *cost_of(splits))
         write_world(folder, splits, progress=show)
-    elif world is not None and world.files is None and world.plan == plan_of(splits, 0, Detector()):
+    elif world is not None and world.files is None and world.plan == plan_of(splits, 0, sights_of()):
         announce(f"building the embedded world in {folder} again, which was interrupted", *cost_of(splits))
         write_world(folder, splits, progress=show)
     index = folder / "index"

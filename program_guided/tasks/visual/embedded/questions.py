@@ -114,7 +114,7 @@ def possible_answers(program: Program) -> tuple[str, ...]:
 def _possible_values(steps: Sequence[Call], category: str) -> tuple[str, ...]:
     if category == "name":
         return _possible_names(steps, steps[-1].inputs[0])
-    return ABOUT_SCENE.get(category) or WORLD_VALUES.get(category) or PLACED[category][1]
+    return ABOUT_SCENE.get(category) or WORLD_VALUES.get(category) or PLACED[category].words
 
 
 def _possible_names(steps: Sequence[Call], at: int) -> tuple[str, ...]:

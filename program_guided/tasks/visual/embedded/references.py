@@ -26,7 +26,7 @@ T = TypeVar("T")
 TRIES = 12
 NESTED = 0.4
 """Probability that the other object of a relation is itself a referring expression."""
-POSITIONS = {category: words for category, (_, words) in PLACED.items()}
+POSITIONS = {category: placed.words for category, placed in PLACED.items()}
 
 
 def extend(steps: Steps, operation: str, *words: str, inputs: tuple[int, ...] | None = None) -> Steps:

@@ -38,7 +38,7 @@ from program_guided.output import counted
 from program_guided.tasks.executor import check_words
 from program_guided.tasks.visual.batches import BOOLEAN_TARGETS
 from program_guided.tasks.visual.domain import ANSWER, OBJECTS
-from program_guided.tasks.visual.drawing.panels import Corners, Finding, Photograph
+from program_guided.tasks.visual.drawing.findings import Corners, Finding, Photograph
 from program_guided.tasks.visual.photographs.backbone import load_backbone
 from program_guided.tasks.visual.photographs.detector import find_detector
 from program_guided.tasks.visual.photographs.files import read_picture
@@ -131,14 +131,16 @@ class PhotographExecutor:
         except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
             raise DataError(f"{checkpoint.folder}: its files do not fit together ({error}); train again") from None
 
-    def run(self, program: Program, path: Path, source: str = "program") -> Reasoning:
-        """Execute a program on a photograph."""
+    def run(self, program: Program, path: Path, source: str = "program", attention: bool = False) -> Reasoning:
+        """Execute a program on a photograph; with `attention`, findings have the weights of all parts."""
         check_words(program, Vocabulary(self.words), Visual().domain, source)
         picture = read_picture(path)
-        return self.reason(program, self._parts(picture), Photograph(*picture.size, picture))
+        return self.reason(program, self._parts(picture), Photograph(*picture.size, picture), attention)
 
     @torch.inference_mode()
-    def reason(self, program: Program, parts: tuple[Parts, Classes], ground: Photograph) -> Reasoning:
+    def reason(
+        self, program: Program, parts: tuple[Parts, Classes], ground: Photograph, attention: bool = False
+    ) -> Reasoning:
         """Execute a program on the parts of a photograph."""
         vocabulary = Vocabulary(self.words)
         task = Visual()
@@ -157,10 +159,12 @@ class PhotographExecutor:
             scores = member.answer(rows, about, words)
             booleans.append(scores[0].softmax(dim=1))
             answers.append(scores[1].softmax(dim=1))
-        attention, truth, answer = (torch.stack(each).mean(dim=0) for each in (points, booleans, answers))
+        pointed, truth, answer = (torch.stack(each).mean(dim=0) for each in (points, booleans, answers))
+        corners = _corners(found, ground)
         names, findings = [call.result for call in table.calls], []
         for row, call in enumerate(table.calls):
-            boxes, share = _shown(attention[row], found, ground)
+            chosen = _chosen(pointed[row])
+            boxes, share = tuple(corners[part] for part in chosen), float(pointed[row, chosen].sum())
             kind = task.domain.operation(call.operation).output
             if kind == OBJECTS:
                 result, probability = f"points at {counted(len(boxes), 'part')}", share
@@ -168,7 +172,11 @@ class PhotographExecutor:
                 values = self.answers if kind == ANSWER else tuple(BOOLEAN_TARGETS)
                 likely = (answer if kind == ANSWER else truth)[row].max(dim=0)
                 result, probability = values[int(likely.indices)], float(likely.values)
-            findings.append(Finding(print_call(call, task.domain, names), result, None, None, boxes, probability))
+            weights = tuple(zip(corners, pointed[row].tolist(), strict=True)) if attention else ()
+            text = print_call(call, task.domain, names)
+            findings.append(
+                Finding(text, result, None, None, boxes, probability, tuple(call.inputs), attention=weights)
+            )
         return Reasoning(None, tuple(findings), None, ground)
 
     def _parts(self, picture: Image.Image) -> tuple[Parts, Classes]:
@@ -191,10 +199,13 @@ def _of_member(tensors: dict[str, Tensor], number: int) -> dict[str, Tensor]:
     return {name.partition(".")[2]: each for name, each in tensors.items() if name.partition(".")[0] == str(number)}
 
 
-def _shown(attention: Tensor, parts: Parts, ground: Photograph) -> tuple[tuple[Corners, ...], float]:
-    """The boxes that are attended to most, in pixels, and their share of attention."""
+def _chosen(attention: Tensor) -> list[int]:
+    """The parts that are attended to most."""
     order = attention.argsort(descending=True)[:SHOWN]
-    chosen = order[attention[order] >= LEAST * attention.max()]
+    return order[attention[order] >= LEAST * attention.max()].tolist()
+
+
+def _corners(parts: Parts, ground: Photograph) -> list[Corners]:
+    """Boxes of the parts, in pixels."""
     size = np.array([ground.width, ground.height] * 2)
-    boxes = parts.boxes[0, chosen.numpy()] * size
-    return tuple((float(a), float(b), float(c), float(d)) for a, b, c, d in boxes), float(attention[chosen].sum())
+    return [(a, b, c, d) for a, b, c, d in (parts.boxes[0] * size).tolist()]
