@@ -48,7 +48,7 @@ from tests.detectors import save_detector
 
 SMALL = {"word_width": 8, "hidden": 32, "heads": 4, "blocks": 1}
 NOISE = 0.3
-"""Of the simulated detector."""
+"""Uncertainty of the simulated detector."""
 PROTO = Path(sys.executable).with_name("proto")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
 EXAMPLE = Path(__file__).parent.parent / "examples" / "bag_wine.prg"
