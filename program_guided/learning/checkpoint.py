@@ -212,8 +212,10 @@ def _restored(reader: ReaderConfig, recorded: Mapping[str, Any]) -> ReaderConfig
 
 
 def _alike(value: Any, own: Any) -> bool:
-    """Whether a recorded value is of the type of the task's own, and of a possible size."""
-    return type(_frozen(value)) is type(_frozen(own)) and (type(value) is not int or 0 <= value <= MAX_NUMBER)
+    """Whether a recorded value is of the type of the task's own, and equal to it or of a possible size."""
+    if type(_frozen(value)) is not type(_frozen(own)):
+        return False
+    return type(value) is not int or value == own or 0 <= value <= MAX_NUMBER
 
 
 def _frozen(value: Any) -> Any:
