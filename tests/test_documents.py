@@ -118,9 +118,11 @@ def test_tables_show_what_was_measured():
     world = results("bench_world.json")["steps_per_second"]
     ratio = world["environment"] / world["minigrid"]
     assert shown_table("docs/speed.md", "## The world")[3][2] == f"{ratio:,.0f}x slower"
-    pictures = results("real_pictures.json")["accuracy"]
-    assert [float(row[1]) for row in shown_table("docs/results.md", "figures: real -->")] == [
-        round(accuracy, 1) for accuracy in pictures.values()
+    pictures, real = results("real_pictures.json"), shown_table("docs/results.md", "figures: real -->")
+    agents, differences = real[: len(pictures["accuracy"])], real[len(pictures["accuracy"]) + 2 :]  # two tables
+    assert [row[:2] for row in agents] == [[name, f"{share:.1f}"] for name, share in pictures["accuracy"].items()]
+    assert [row[:2] for row in differences] == [
+        [name, f"{each['points']:+.1f}"] for name, each in pictures["differences"].items()
     ]
     assert len(shown_table("docs/results.md", "figures: visual -->")) == 5, "four models and the oracle"
 
