@@ -52,19 +52,26 @@ SMALL = {"members": 1, "word_width": 4, "hidden": 16, "batch_size": 64, "reader_
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.fixture(name="world", scope="module")
-def world_fixture(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("world")
-    write_world(folder, {"train": 60, "val": 1, "test": 12}, 0, {"objects": Simulation(noise=0.1, misses=0.0)})
+def written(folder, train, test):
+    write_world(folder, {"train": train, "val": 1, "test": test}, 0, {"objects": Simulation(noise=0.1, misses=0.0)})
     make_index(folder, folder / "index")
     return folder
 
 
-@pytest.fixture(name="data", scope="module")
-def data_fixture(world):
+def read(world):
     with ObjectFeatures(world / "objects") as features:
         index = Index.open(world / "index")
         return PictureData.read(index, "train_balanced", "test_balanced", features, None, BUILT_IN)
+
+
+@pytest.fixture(name="world", scope="module")
+def world_fixture(tmp_path_factory):
+    return written(tmp_path_factory.mktemp("world"), 60, 12)
+
+
+@pytest.fixture(name="data", scope="module")
+def data_fixture(world):
+    return read(world)
 
 
 def implied(answer, *steps):
@@ -344,11 +351,12 @@ def test_similar_pictures_matter_for_open_questions_and_not_without_pictures(dat
     assert set(data.test.types()[unlike]) == {"query"}
 
 
-def test_an_executor_learns_more_from_pictures_than_from_programs(data):
-    data, settings = revealed(data), PictureSettings(steps=150, **SMALL)
+def test_an_executor_learns_more_from_pictures_than_from_programs(tmp_path):
+    """From 200 pictures: 60 of the embedded world, whose things have many names, are too few."""
+    data, settings = revealed(read(written(tmp_path, 200, 40))), PictureSettings(steps=150, **SMALL)
     found = learn(data, settings, 0, "executor").answers() | learn(data, settings, 0, "executor", blind=True).answers()
-    assert accuracy(data, found["executor"]) > accuracy(data, found["executor blind"]) + 0.02
-    assert accuracy(data, found["executor"]) > accuracy(data, found["executor shuffled"]) + 0.02
+    assert accuracy(data, found["executor"]) > accuracy(data, found["executor blind"]) + 0.1
+    assert accuracy(data, found["executor"]) > accuracy(data, found["executor shuffled"]) + 0.1
 
 
 def test_learning_is_deterministic(data):
