@@ -269,7 +269,8 @@ def test_examples_are_listed_and_copied(tmp_path):
 def test_models_and_operations_are_listed(tmp_path):
     listed = json.loads(proto("models", "--json").stdout)
     assert {each["name"]: each["task"] for each in listed["checkpoints"]}["minecraft-reward"] == "minecraft"
-    assert all(each["parameters"] > 100_000 and each["accuracy"] > 90 for each in listed["checkpoints"])
+    assert all(each["parameters"] > 100_000 for each in listed["checkpoints"])
+    assert all(each["accuracy"] > (90 if each["task"] == "minecraft" else 80) for each in listed["checkpoints"])
     assert set(listed["models"]) >= {"plus", "paper"}
     for task, count in (("minecraft", 13), ("visual", 144)):
         found = json.loads(proto("operations", task, "--json").stdout)["operations"]
