@@ -83,6 +83,8 @@ def test_weights_of_other_data_are_matched_by_the_names_of_words_and_answers(tmp
         rtol=0,
     )
     assert after.keys() == fresh.state_dict().keys()
+    recorded = json.loads((tmp_path / "other/config.json").read_text())["training"]["start"]
+    assert recorded == "one", "no paths of the machine"
 
 
 def written(folder, scenes, seed=0, noise=NOISE):

@@ -220,7 +220,7 @@ class Job(Training):
             "target": self.target,
             **({"algorithm": self.algorithm} if self.target in ("reward", "progress") else {}),
             "task": self.task.identity(),
-            **({"start": str(self.start)} if self.start else {}),
+            **({"start": self.start.name} if self.start else {}),
         }
 
     def check_own(self) -> None:

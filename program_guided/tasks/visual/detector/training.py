@@ -126,7 +126,7 @@ class DetectorJob(Training):
         return {"detector": asdict(self.config), "pictures": {"version": VERSION}, "training": {}}
 
     def described(self) -> dict[str, Any]:
-        return {"pictures": self.settings.pictures, **({"start": str(self.start)} if self.start else {})}
+        return {"pictures": self.settings.pictures, **({"start": self.start.name} if self.start else {})}
 
     def check_own(self) -> None:
         if self.drawn.missing:
