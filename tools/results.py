@@ -239,9 +239,11 @@ def visual() -> str:
         low, high = (mean["interval"][side] for side in ("low", "high"))
         paper = f"{PAPER_VISUAL[name]:.1f}" if name in PAPER_VISUAL else ""
         measures = (f"{mean[measure]:.1f}" for measure in MEASURES[1:])
-        return NOT_LEARNED.get(name, name), f"{mean['accuracy']:.1f} ({low:.1f} to {high:.1f})", *measures, paper
+        lead = "{points:+.1f} ({low:+.1f} to {high:+.1f})".format(**mean["behind"]) if "behind" in mean else ""
+        accuracy = f"{mean['accuracy']:.1f} ({low:.1f} to {high:.1f})"
+        return NOT_LEARNED.get(name, name), accuracy, lead, *measures, paper
 
-    headings = ("% of questions answered", *MEASURES, "paper, on GQA")
+    headings = ("% of questions answered", "accuracy", "lead of the full model", *MEASURES[1:], "paper, on GQA")
     return table(headings, map(row, means))
 
 
