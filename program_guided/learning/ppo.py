@@ -71,7 +71,7 @@ class PPO(RewardLearner[PPOSettings]):
             part,
             observation=part.observation.asking(torch.from_numpy(words)),
             left=torch.ones_like(part.left),
-            returns=self.settings.gamma ** torch.from_numpy(delays).float(),
+            returns=self.gamma ** torch.from_numpy(delays).float(),
         )
 
     def _minibatches(self, count: int) -> Iterator[Tensor]:

@@ -132,7 +132,7 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
         with torch.no_grad():
             _, rows = infer(self.model, self.execution.observe())
             last = self.value(rows, self._remaining()).cpu()
-        every = _rollout(seen, records, last, self.settings)
+        every = _rollout(seen, records, last, self.gamma, self.settings.gae_lambda)
         return every.take(every.running.nonzero()[:, 0]), every
 
     def _act(self, observation: Observation) -> dict[str, Tensor]:
@@ -177,6 +177,14 @@ class RewardLearner(WorldLearner[AnyRewardSettings]):
     def noted(self) -> AbstractContextManager[None]:
         """Context of every step of the worlds."""
         return nullcontext()
+
+    @property
+    def gamma(self) -> float:
+        """The discount factor now."""
+        first, end = self.settings.gamma, self.settings.gamma_end
+        if end is None:
+            return first
+        return 1 - (1 - first) ** (1 - self.share_done) * (1 - end) ** self.share_done
 
     @property
     def entropy_weight(self) -> float:
@@ -238,14 +246,14 @@ def right_answers(mask: Tensor, actions: Tensor, outcome: Tensor, first_answer: 
 
 
 def _rollout(
-    seen: list[Observation], records: list[dict[str, Tensor]], last: Tensor, settings: RewardSettings
+    seen: list[Observation], records: list[dict[str, Tensor]], last: Tensor, gamma: float, gae_lambda: float
 ) -> Rollout:
     """The steps end to end."""
     record = {name: torch.stack([each[name] for each in records]) for name in records[0]}
     values = torch.cat([record["values"].detach(), last[None]])
     ends = (record["terminated"], record["ended"])
     kept = ("rows", "left", "actions", "log_probabilities", "entropy", "values", "right", "running")
-    gained = advantages(record["rewards"], values, *ends, settings.gamma, settings.gae_lambda)
+    gained = advantages(record["rewards"], values, *ends, gamma, gae_lambda)
     return Rollout(
         Observation.together(seen),
         advantages=gained.flatten(),

@@ -193,7 +193,9 @@ class RewardSettings(WorldSettings):
     num_steps: int = 32
     """Steps of each world in a rollout."""
     gamma: float = 0.97
-    """Discount factor."""
+    """Discount factor, at the beginning."""
+    gamma_end: float | None = None
+    """Discount factor at the end; gamma if left out. 1 - gamma falls along a geometric sequence."""
     gae_lambda: float = 0.95
     """Lambda of generalised advantage estimation."""
     ent_coef: float = 0.01
@@ -225,6 +227,11 @@ class RewardSettings(WorldSettings):
     )
     WEIGHTS: ClassVar[tuple[str, ...]] = ("ent_coef", "vf_coef")
 
+    def check(self, processes: int = 1) -> None:
+        super().check(processes)
+        if self.gamma_end is not None and not self.gamma <= self.gamma_end <= 1:
+            raise DataError(f"{_named(self, 'gamma_end')}: it must be from gamma, {self.gamma:g}, to 1")
+
     @property
     def stride(self) -> int:
         return self.num_envs * self.num_steps
@@ -246,6 +253,9 @@ class PPOSettings(RewardSettings):
     """Iterations (a rollout and its updates) over which the learning rate rises."""
     ema: float = 0.995
     """The weights that are kept are an exponential moving average with this decay."""
+    gamma_end: float | None = 0.995
+    """Discount factor at the end; gamma if left out. 1 - gamma falls along a geometric sequence, so that a shorter way
+    counts for less and less beside all that comes after."""
     update_epochs: int = 2
     """Passes over a rollout."""
     minibatch_size: int = 1024
@@ -302,7 +312,7 @@ class A2CSettings(RewardSettings):
     ema: float = 0.0
     """The weights that are kept are an exponential moving average with this decay."""
     gamma: float = 0.99
-    """Discount factor."""
+    """Discount factor, at the beginning."""
     gae_lambda: float = 1.0
     """Lambda of generalised advantage estimation."""
     ent_coef: float = 0.1
