@@ -61,6 +61,8 @@ FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 """Types of weights that are read; they are computed with in float32."""
 MAX_NUMBER = 65536
 """Upper bound of the numbers of a configuration."""
+PIXELS = "reader.look."
+"""Weights of the network that reads pixels."""
 KEYS = {"format", "program_guided", "task", "model", "sizes", "reader", "training", "network", "config"}
 """Possible keys of a configuration, beside that of its checksum."""
 FORMAT = 2
@@ -237,11 +239,12 @@ def load_weights(model: Model, name: Path | str, answers: Mapping[str, Sequence[
     """Give a model the weights of a checkpoint.
 
     Other data number words and answers in another order, and have others: those of the checkpoint are given to the
-    words and answers of the same name, the rest keep their first weights. `answers`: by result type, the values of the
-    model's outputs, where the data give them.
+    words and answers of the same name, the rest keep their first weights; so does a network of pixels that the
+    checkpoint has not. `answers`: by result type, the values of the model's outputs, where the data give them.
     """
     path = find(name) / WEIGHTS
     tensors, _ = read_tensors(path)
+    tensors = {key: own for key, own in model.state_dict().items() if key.startswith(PIXELS)} | tensors
     if _same_numbers(model, name, answers or {}):
         check_fit(model, tensors, path)
         model.load_state_dict(tensors)

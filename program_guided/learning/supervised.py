@@ -111,7 +111,8 @@ class Supervised(Learner[SupervisedSettings]):
         """Examples with some numbers of each feature set to 0, the others larger in their place, against overfitting to
         single objects."""
         share = self.settings.feature_dropout
-        if not share or FEATURES not in examples.arrays:
+        pixels = getattr(self.model.reader, "reads_pixels", False)
+        if not share or FEATURES not in examples.arrays or pixels:
             return examples
         features = examples.arrays[FEATURES]
         kept = torch.rand(features.shape, generator=self.generator) >= share

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Many
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -187,10 +187,23 @@ class Objects(ReaderConfig):
     named: bool = False
     """Features have names (`name_features`): a word is true of an object as far as the feature of its name says so."""
 
+    patch: int = 0
+    """Pixels of a cell's side, where objects are the cells of a picture, row by row, and features their pixels (3,
+    side, side), from 0 to 255; a convolutional network reads them (`patches.py`). 0: features are vectors."""
+    columns: int = 0
+    """Cells of a row of the picture."""
+    vector: int = 0
+    """Length of the vector that the network gives each cell."""
+
     @property
     def coordinates(self) -> int:
         """Numbers by which the places of two objects are compared."""
         return self.positions + (self.depth >= 0)
+
+    @property
+    def read(self) -> Objects:
+        """The same of the vectors that are read off patches."""
+        return replace(self, features=self.vector, patch=0) if self.patch else self
 
     def collate(self, specifications: Many[Mapping[str, ArrayLike]]) -> Arrays:
         where = "boxes" if self.positions == 4 else "positions"

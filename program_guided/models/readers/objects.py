@@ -19,6 +19,7 @@ from program_guided.errors import DataError
 from program_guided.models.attention import DotAttention, Watch
 from program_guided.models.model import Sizes
 from program_guided.models.readers.config import MAX_PARTS, CrossAttention, Objects
+from program_guided.models.readers.patches import PatchEncoder
 from program_guided.models.semantics import mlp, sinusoids
 
 __all__ = ["ObjectAttention", "ObjectReader", "Scene"]
@@ -229,6 +230,9 @@ class ObjectAttention(nn.Module):
 
     def __init__(self, config: Objects, width: int, attention: CrossAttention) -> None:
         super().__init__()
+        self.look = PatchEncoder(config) if config.patch else None
+        self.reads_pixels = config.patch > 0
+        config = config.read
         self.ranges = Ranges(config)
         self.objects = ObjectEncoder(config, width, attention.hidden, nn.Linear(config.features, width))
         self.null_key = attention.null_key
@@ -243,6 +247,7 @@ class ObjectAttention(nn.Module):
         self.ranges.fit(arrays)
 
     def encode(self, arrays: Mapping[str, Tensor]) -> Scene:
+        arrays = arrays if self.look is None else self.look(arrays)
         objects = self.objects(self.ranges(arrays))
         return Scene(objects + self.code[: objects.shape[1]], arrays["exists"], _one_to_one(objects))
 
@@ -331,6 +336,9 @@ class ObjectReader(nn.Module):
         super().__init__()
         if hidden % heads:
             raise DataError(f"hidden {hidden}, heads {heads}: a reader of objects needs a multiple of heads")
+        self.look = PatchEncoder(config) if config.patch else None
+        self.reads_pixels = config.patch > 0
+        config = config.read
         self.heads, self.blocks, self.operation_words = heads, blocks, sizes.operation_words
         self.first_input, self.slots = int(sizes.sequential), max(2 + int(sizes.sequential), sizes.parents)
         vocabulary, shown, beside = len(sizes.vocabulary), hidden // 2, hidden // 4
@@ -390,7 +398,7 @@ class ObjectReader(nn.Module):
         """Compute the ranges of features and positions in some specifications, or the principal components of long
         vectors."""
         self.ranges.fit(arrays)
-        if isinstance(self.objects.what, PrincipalComponents):
+        if isinstance(self.objects.what, PrincipalComponents) and self.look is None:
             self.objects.what.fit(arrays["features"][arrays["exists"]])
 
     def word_axes(self) -> dict[str, tuple[int, ...]]:
@@ -420,7 +428,7 @@ class ObjectReader(nn.Module):
             self.named[word] = feature
 
     def encode(self, arrays: Mapping[str, Tensor]) -> Scene:
-        arrays = self.ranges(arrays)
+        arrays = self.ranges(arrays if self.look is None else self.look(arrays))
         objects = self.objects(arrays)
         one, other = self.both(objects).chunk(2, dim=2)
         stand = one[:, :, None] + other[:, None]

@@ -31,7 +31,8 @@ class Reader(Protocol):
     A reader whose parts can be pointed at (`Objects`) has an array `exists` (specifications, parts) among those that it
     encodes, and `feature_dropout` drops numbers of the array `features`. Optional methods, called if they are there:
     `fit(arrays)` before a training, with specifications of train. Optional attributes: `named_words`, numbers of words
-    that are represented by what they name alone; `visits`, True to be given an array of that name, the agent's visits
+    that are represented by what they name alone; `reads_pixels`, True if features are pixels, which are not dropped;
+    `visits`, True to be given an array of that name, the agent's visits
     to each cell since the pointed routine began.
     """
 

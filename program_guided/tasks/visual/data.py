@@ -45,6 +45,13 @@ class VisualData:
         """Length of an object's feature vector."""
         return int(self.features.read(self.features.image_ids[0], 1).features.shape[1])
 
+    @property
+    def patches(self) -> tuple[int, int, int] | None:
+        """Rows and columns of cells of pixels, and pixels of a cell's side; None if features are not pixels."""
+        plan = self.features.plan
+        found = plan and plan["features"].get(self.features.info_path.parent.name, {}).get("cells")
+        return tuple(found) if found else None
+
     def first_of(self, names: tuple[str, ...]) -> str:
         """The first of these sets that the index has."""
         found = next((name for name in names if name in self.index.sets), None)

@@ -44,6 +44,7 @@ __all__ = [
     "ObjectFeatures",
     "SpatialFeatures",
     "info_path",
+    "tile",
 ]
 
 DIMENSION = 2048
@@ -67,6 +68,12 @@ class Detected:
     """(n, 4) x1, y1, x2, y2 in pixels"""
     width: int
     height: int
+
+
+def tile(boxes: NDArray[np.floating], width: int, height: int) -> bool:
+    """Whether boxes are equal cells that tile a picture."""
+    areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1, dtype=np.float64)
+    return len(boxes) > 1 and np.ptp(areas) < 0.01 * areas[0] and abs(areas.sum() / (width * height) - 1) < 0.01
 
 
 def info_path(path: Path) -> Path:
@@ -282,6 +289,7 @@ class ObjectFeatures(_Closable):
         self.info_path = self._store.info_path
         self.plan = self._store.plan
         """Plan of the world that the features were built with; None for those of a release, and for extracted ones."""
+        self._most: int | None = None
 
     def close(self) -> None:
         self._store.close()
@@ -290,11 +298,19 @@ class ObjectFeatures(_Closable):
     def image_ids(self) -> tuple[str, ...]:
         return self._store.image_ids
 
-    def read(self, image_id: str, max_detected: int = MAX_DETECTED) -> Detected:
-        """The first `max_detected` objects of a picture."""
+    def read(self, image_id: str, max_detected: int | None = None) -> Detected:
+        """The first `max_detected` objects of a picture: by default, `MAX_DETECTED` objects, or all of its cells."""
+        if max_detected is None:
+            max_detected = self._default()
         if isinstance(self._store, Packed):
             return Detected(*self._store.read(image_id, max_detected))
         return self._store.read(image_id, max_detected)
+
+    def _default(self) -> int:
+        if self._most is None:
+            first = self.read(self.image_ids[0], sys.maxsize)
+            self._most = len(first.boxes) if tile(first.boxes, first.width, first.height) else MAX_DETECTED
+        return self._most
 
     @property
     def classifies(self) -> bool:

@@ -35,8 +35,8 @@ WORLD_FILE = "world.json"
 FORMAT = "program_guided visual world"
 OBJECTS_FOLDER = "objects"
 """Folder of the features of a world's pictures."""
-FEATURE_FOLDERS = (OBJECTS_FOLDER, "clean", "true")
-"""Folders of the features of a built world: detected, simulated, and detected in the true boxes."""
+FEATURE_FOLDERS = (OBJECTS_FOLDER, "clean", "true", "patches")
+"""Folders of the features of a built world: detected, simulated, detected in the true boxes, and cells of pixels."""
 REMEDY = "build it again with proto dataset build visual"
 
 

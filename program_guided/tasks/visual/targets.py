@@ -2,7 +2,8 @@
 
 Departures from the paper and its code: a set of objects is a distribution over all boxes that match one of them, by
 overlap in pixels, not the first object alone; "none" has its own slot; results that the graph does not determine, and
-objects that were not detected, are masked.
+objects that were not detected, are masked. Where the boxes are cells that tile the picture, an object matches the cell
+of its centre.
 
     targets = dense_targets(execute(program, scene), scene, detected.boxes)
     targets.objects[row], targets.supervised[row]
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from program_guided.tasks.visual.features import tile
 from program_guided.tasks.visual.graph import Scene
 from program_guided.tasks.visual.oracle import SCENE, Result
 
@@ -73,13 +75,21 @@ def _distribution(ids: Sequence[str], scene: Scene, boxes: NDArray[np.floating])
         return np.append(np.zeros(len(boxes)), 1.0)
     if SCENE in ids or not len(boxes):
         return None
-    overlaps = overlap(np.array([scene.objects[key].box.corners for key in ids]), boxes)
+    corners = np.array([scene.objects[key].box.corners for key in ids])
+    overlaps = _within(corners, boxes) if tile(boxes, scene.width, scene.height) else overlap(corners, boxes)
     overlaps[overlaps < MATCHING_OVERLAP] = 0
     detected = overlaps[overlaps.sum(1) > 0]
     if not len(detected):
         return None
     shares = detected / detected.sum(1, keepdims=True)
     return np.append(shares.mean(0), 0.0)
+
+
+def _within(objects: NDArray[np.floating], cells: NDArray[np.floating]) -> NDArray[np.float64]:
+    """(objects, cells) 1 for the cell of each object's centre."""
+    centres = ((objects[:, :2] + objects[:, 2:]) / 2)[:, None]
+    inside = (cells[None, :, :2] <= centres) & (centres < cells[None, :, 2:])
+    return inside.prod(axis=-1, dtype=np.float64)
 
 
 def _area(boxes: NDArray[np.float64]) -> NDArray[np.float64]:

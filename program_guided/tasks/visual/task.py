@@ -99,14 +99,18 @@ class Visual(TaskBase):
 
     @cached_property
     def reader_config(self) -> ReaderConfig:
-        from program_guided.tasks.visual.embedded.vectors import PARTS
+        from program_guided.tasks.visual.embedded.vectors import PARTS, SIZE
 
-        embedded = self.opened.features.plan is not None
+        embedded, patches = self.opened.features.plan is not None, self.opened.patches
+        _, columns, side = patches or (0, 0, 0)
         return Objects(
             features=self.opened.feature_count,
             positions=4,
             depth=PARTS["ground"].start if embedded else -1,
             named=embedded and self.named_features,
+            patch=side,
+            columns=columns,
+            vector=SIZE if patches else 0,
         )
 
     @cached_property

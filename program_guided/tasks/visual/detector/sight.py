@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -58,6 +58,9 @@ class PixelSight:
     """A checkpoint."""
     boxes: Literal["detected", "true"] = "detected"
     camera: Camera = field(default_factory=Camera)
+
+    shape: ClassVar[tuple[int, int]] = (MAX_DETECTED, SIZE)
+    dtype: ClassVar[str] = "float16"
 
     @cached_property
     def _network(self) -> DetectorNetwork:

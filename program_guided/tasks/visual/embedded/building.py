@@ -5,6 +5,7 @@
     objects/gqa_objects_{0..}.h5     objects/gqa_objects_info.json        seen in drawn pictures by a detector
     clean/gqa_objects_{0..}.h5       clean/gqa_objects_info.json          simulated: the truth, with little noise
     true/gqa_objects_{0..}.h5        true/gqa_objects_info.json           if wanted: by a detector, in the true boxes
+    patches/gqa_objects_{0..}.h5     patches/gqa_objects_info.json        if wanted: cells of pixels, without a detector
     pictures/{image}.png             world.json: the plan, and checksums of all the others (`visual/plan.py`)
 
 and the same of `val` and `test` (whose "all" questions are one file). Departures from the paper: see `vocabulary.py`.
@@ -30,8 +31,7 @@ from program_guided.tasks.visual.embedded.detections import Simulation
 from program_guided.tasks.visual.embedded.questions import PER_SCENE, Questioner
 from program_guided.tasks.visual.embedded.records import choices_record, question_record
 from program_guided.tasks.visual.embedded.scenes import HEIGHT, WIDTH, sample_scene
-from program_guided.tasks.visual.embedded.vectors import SIZE
-from program_guided.tasks.visual.features import MAX_DETECTED, Detected
+from program_guided.tasks.visual.features import Detected
 from program_guided.tasks.visual.graph import Scene, record_of
 from program_guided.tasks.visual.h5 import CHECKED, open_h5, write_h5
 from program_guided.tasks.visual.index.assembly import HEADER
@@ -41,6 +41,7 @@ from program_guided.tasks.visual.release.reading import CHUNKS, Question, questi
 __all__ = [
     "CLEAN_FOLDER",
     "DEFAULT_SIGHTS",
+    "PATCHES_FOLDER",
     "SPLITS",
     "TRUE_FOLDER",
     "VERSION",
@@ -69,7 +70,7 @@ FIRST_IMAGE = {"train": MAX_SCENES, "val": 2 * MAX_SCENES, "test": 3 * MAX_SCENE
 PICTURES_PER_FILE = 250
 COUNTS = "objectsNum"
 """Dataset of the numbers of objects, as the info file has them."""
-_, CLEAN_FOLDER, TRUE_FOLDER = FEATURE_FOLDERS
+_, CLEAN_FOLDER, TRUE_FOLDER, PATCHES_FOLDER = FEATURE_FOLDERS
 DEFAULT_SIGHTS = (OBJECTS_FOLDER, CLEAN_FOLDER)
 """Folders of a world's features."""
 MEGABYTES_PER_SCENE, SECONDS_PER_SCENE = 0.118, 0.22
@@ -114,6 +115,14 @@ def questions_of(split: str, count: int, seed: int) -> Iterator[Question]:
 class Sight(Protocol):
     """Something that sees the objects of scenes."""
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Maximum number of objects of a scene, and length of a vector."""
+
+    @property
+    def dtype(self) -> str:
+        """Type of the numbers of vectors, as they are written."""
+
     def see(self, scene: Scene, seed: int) -> Detected: ...
     def plan(self) -> dict[str, Any]:
         """All that its vectors depend on, besides the scene and the seed; JSON."""
@@ -124,12 +133,14 @@ def sights_of(folders: Sequence[str] = DEFAULT_SIGHTS, noise: float = 1.0) -> di
     ones, and a simulated one. `noise`: of the camera."""
     from program_guided.tasks.visual.detector.sight import PixelSight
     from program_guided.tasks.visual.drawing.scene import Camera
+    from program_guided.tasks.visual.embedded.patches import Patches
 
     camera = Camera().times(noise)
     every: dict[str, Sight] = {
         OBJECTS_FOLDER: PixelSight(camera=camera),
         CLEAN_FOLDER: Simulation(),
         TRUE_FOLDER: PixelSight(camera=camera, boxes="true"),
+        PATCHES_FOLDER: Patches(camera),
     }
     return {folder: every[folder] for folder in folders}
 
@@ -234,9 +245,9 @@ def _write_chunk(
 ) -> None:
     """Write the objects of some scenes."""
     with write_h5(path) as (file, check):
-        shape, boxes = (MAX_DETECTED, SIZE), (MAX_DETECTED, 4)
+        shape, boxes = sight.shape, (sight.shape[0], 4)
         length = len(ids)
-        features = file.create_dataset("features", (length, *shape), "float16", chunks=(1, *shape), **CHECKED)
+        features = file.create_dataset("features", (length, *shape), sight.dtype, chunks=(1, *shape), **CHECKED)
         corners = file.create_dataset("bboxes", (length, *boxes), "float32", chunks=(1, *boxes), **CHECKED)
         counts = file.create_dataset(COUNTS, (length,), "int32", **CHECKED)
         for row, (split, number) in enumerate(ids):

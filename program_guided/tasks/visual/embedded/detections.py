@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,9 @@ class Simulation:
     """Maximum number of false positives."""
     jitter: float = 0.015
     """Standard deviation of an edge, in sides of the box, and of the ground, in heights of the picture."""
+
+    shape: ClassVar[tuple[int, int]] = (MAX_DETECTED, SIZE)
+    dtype: ClassVar[str] = "float16"
 
     def see(self, scene: Scene, seed: int) -> Detected:
         """Objects of a scene."""
