@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from program_guided.errors import DataError
 from program_guided.learning import imitation
 from program_guided.learning.a2c import A2C
 from program_guided.learning.examples import Examples
@@ -350,6 +351,17 @@ def test_lessons_are_worth_a_discounted_reward_and_are_the_whole_program():
     assert found.left.tolist() == [1, 1]
     assert found.actions.tolist() == [2, 0]
     assert found.observation.words[:, 0].tolist() == [[1, 1], [2, 1]]
+
+
+def test_the_discount_factor_rises_along_the_training():
+    training = ppo(gamma=0.5, gamma_end=0.875, steps=800, num_steps=20)  # ten iterations of 4 x 20 steps
+    found = []
+    for training.done in (0, 5, 10):
+        found.append(training.gamma)
+    assert found == pytest.approx([0.5, 0.75, 0.875])
+    assert ppo(gamma=0.5, gamma_end=None).gamma == 0.5
+    with pytest.raises(DataError, match=r"gamma-end 0.4: it must be from gamma, 0.5, to 1"):
+        ppo(gamma=0.5, gamma_end=0.4)
 
 
 def test_advantages_are_standardised_by_those_that_count():

@@ -73,7 +73,7 @@ class Detected:
 def tile(boxes: NDArray[np.floating], width: int, height: int) -> bool:
     """Whether boxes are equal cells that tile a picture."""
     areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1, dtype=np.float64)
-    return len(boxes) > 1 and np.ptp(areas) < 0.01 * areas[0] and abs(areas.sum() / (width * height) - 1) < 0.01
+    return len(boxes) > 1 and bool(np.ptp(areas) < 0.01 * areas[0] and abs(areas.sum() / (width * height) - 1) < 1e-3)
 
 
 def info_path(path: Path) -> Path:

@@ -42,12 +42,13 @@ from program_guided.tasks.visual.domain import OBJECTS
 from program_guided.tasks.visual.drawing.figure import draw_card, draw_figure
 from program_guided.tasks.visual.drawing.findings import Corners, Finding, Photograph
 from program_guided.tasks.visual.drawing.scene import png_bytes
+from program_guided.tasks.visual.embedded.patches import Patches
 from program_guided.tasks.visual.embedded.scenes import sample_scene
-from program_guided.tasks.visual.features import Detected
+from program_guided.tasks.visual.features import Detected, tile
 from program_guided.tasks.visual.graph import Scene
 from program_guided.tasks.visual.ontology import BUILT_IN, Ontology
 from program_guided.tasks.visual.oracle import NOT_REACHED, SCENE, Result, Value, execute
-from program_guided.tasks.visual.targets import MATCHING_OVERLAP, overlap
+from program_guided.tasks.visual.targets import matching
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -96,7 +97,8 @@ class Reasoner:
         self.task, self.model, self.checkpoint = task, model.eval(), checkpoint
 
     def run(self, program: str | Program, seed: int = 0, attention: bool = False) -> Reasoning:
-        """Execute a program on the picture of a scene of the embedded world, on what the detector sees in it."""
+        """Execute a program on the picture of a scene of the embedded world: on what the detector sees in it, or on its
+        pixels, if the executor reads patches."""
         if not isinstance(seed, int) or seed < 0:
             raise DataError(f"seed {seed!r}: expected an integer, 0 or above")
         parsed = self._parsed(program)
@@ -112,8 +114,8 @@ class Reasoner:
         return self.reason(parsed, None, self._checked(self._sight.look(picture)), picture, attention=attention)
 
     @cached_property
-    def _sight(self) -> PixelSight:
-        return PixelSight()
+    def _sight(self) -> PixelSight | Patches:
+        return Patches() if self.checkpoint.reader["patch"] else PixelSight()
 
     def _checked(self, detected: Detected) -> Detected:
         self.check_features(detected, "the detector")
@@ -224,7 +226,7 @@ def _objects(text: str, probabilities: NDArray[np.float32], detected: Detected, 
     probability = float(np.where(chosen, probabilities, 1 - probabilities).min(initial=1.0))
     if truth is None:
         return Finding(text, counted(len(boxes), "object") if boxes else "none", None, None, boxes, probability)
-    ids = _matched(boxes, truth.scene)
+    ids = _matched(boxes, truth.scene, tile(detected.boxes, detected.width, detected.height))
     meant = truth.value if isinstance(truth.value, tuple) and truth.value != (SCENE,) else None
     right = None if meant is None else set(ids) == set(meant)
     missed = tuple(truth.scene.objects[key].box.corners for key in meant or () if key not in ids)
@@ -253,16 +255,14 @@ def _verdict(last: Finding, row: int, truths: Sequence[Result], scene: Scene) ->
     return None if expected.value is None else last.result == _shown(expected, scene)
 
 
-def _matched(boxes: Sequence[Corners], scene: Scene) -> list[str]:
-    """Ids of the objects that boxes match, in the graph's order."""
+def _matched(boxes: Sequence[Corners], scene: Scene, cells: bool) -> list[str]:
+    """Ids of the objects that boxes, or cells, match, in the graph's order."""
     if not boxes or not scene.objects:
         return [NOT_AN_OBJECT] * bool(boxes)
     keys = list(scene.objects)
-    overlaps = overlap(np.array(boxes), np.array([scene.objects[key].box.corners for key in keys]))
-    best = [
-        keys[at] if overlaps[row, at] >= MATCHING_OVERLAP else NOT_AN_OBJECT
-        for row, at in enumerate(overlaps.argmax(1))
-    ]
+    corners = np.array([scene.objects[key].box.corners for key in keys])
+    overlaps = matching(corners, np.array(boxes), cells).T
+    best = [keys[at] if overlaps[row, at] else NOT_AN_OBJECT for row, at in enumerate(overlaps.argmax(1))]
     return sorted(set(best), key=[*keys, NOT_AN_OBJECT].index)
 
 

@@ -21,7 +21,7 @@ from program_guided.tasks.visual.features import tile
 from program_guided.tasks.visual.graph import Scene
 from program_guided.tasks.visual.oracle import SCENE, Result
 
-__all__ = ["MATCHING_OVERLAP", "DenseTargets", "dense_targets", "overlap"]
+__all__ = ["MATCHING_OVERLAP", "DenseTargets", "dense_targets", "matching", "overlap"]
 
 MATCHING_OVERLAP = 0.5
 """Minimum intersection over union of a box and an object that match."""
@@ -51,6 +51,17 @@ def overlap(one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[n
     return np.divide(common, union, out=np.zeros_like(common), where=union > 0)
 
 
+def matching(objects: NDArray[np.floating], boxes: NDArray[np.floating], cells: bool) -> NDArray[np.float64]:
+    """(objects, boxes) intersection over union of those that match, 0 elsewhere; with `cells`, 1 for the cell of each
+    object's centre."""
+    if cells:
+        centres = ((objects[:, :2] + objects[:, 2:]) / 2)[:, None]
+        inside = (boxes[None, :, :2] <= centres) & (centres < boxes[None, :, 2:])
+        return inside.prod(axis=-1, dtype=np.float64)
+    overlaps = overlap(objects, boxes)
+    return np.where(overlaps >= MATCHING_OVERLAP, overlaps, 0.0)
+
+
 def dense_targets(results: Sequence[Result], scene: Scene, boxes: NDArray[np.floating]) -> DenseTargets:
     """Targets of every routine of a program."""
     objects = np.zeros((len(results), len(boxes) + 1), np.float32)
@@ -76,20 +87,12 @@ def _distribution(ids: Sequence[str], scene: Scene, boxes: NDArray[np.floating])
     if SCENE in ids or not len(boxes):
         return None
     corners = np.array([scene.objects[key].box.corners for key in ids])
-    overlaps = _within(corners, boxes) if tile(boxes, scene.width, scene.height) else overlap(corners, boxes)
-    overlaps[overlaps < MATCHING_OVERLAP] = 0
+    overlaps = matching(corners, boxes, tile(boxes, scene.width, scene.height))
     detected = overlaps[overlaps.sum(1) > 0]
     if not len(detected):
         return None
     shares = detected / detected.sum(1, keepdims=True)
     return np.append(shares.mean(0), 0.0)
-
-
-def _within(objects: NDArray[np.floating], cells: NDArray[np.floating]) -> NDArray[np.float64]:
-    """(objects, cells) 1 for the cell of each object's centre."""
-    centres = ((objects[:, :2] + objects[:, 2:]) / 2)[:, None]
-    inside = (cells[None, :, :2] <= centres) & (centres < cells[None, :, 2:])
-    return inside.prod(axis=-1, dtype=np.float64)
 
 
 def _area(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
