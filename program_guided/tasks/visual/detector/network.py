@@ -24,7 +24,7 @@ from program_guided.tasks.visual.detector.settings import DetectorConfig
 from program_guided.tasks.visual.embedded.vectors import ROLES, SCENE_VALUES, VALUES
 from program_guided.tasks.visual.embedded.vocabulary import NAMES
 
-__all__ = ["CELL", "Detections", "DetectorNetwork", "Heads", "Map", "overlap", "proposals"]
+__all__ = ["CELL", "THRESHOLD", "Detections", "DetectorNetwork", "Heads", "Map", "overlap", "proposals"]
 
 CELL = 8
 """Side of a cell in pixels of the picture."""
@@ -37,6 +37,8 @@ UNIT = 32.0
 MAX_LOG = 3.0
 GEOMETRY = 6
 MAX_OBJECTS = 40
+THRESHOLD = 0.1
+"""Probability from which there may be an object: an executor weighs what is uncertain."""
 HEADS = [len(NAMES), len(VALUES), len(ROLES), 1]
 """Sizes of what is read off a vector."""
 
@@ -162,7 +164,7 @@ class DetectorNetwork(nn.Module):
         return Heads(vectors, names, values, roles, ground[:, 0])
 
     @torch.no_grad()
-    def detect(self, pictures: Tensor, threshold: float = 0.3) -> list[Detections]:
+    def detect(self, pictures: Tensor, threshold: float = THRESHOLD) -> list[Detections]:
         """Objects of pictures, each at least as probable as a threshold."""
         seen = self.look(pictures)
         found = [proposals(seen, at, pictures.shape, threshold) for at in range(len(pictures))]

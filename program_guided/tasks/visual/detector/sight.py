@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from program_guided.tasks.visual.detector.network import Detections, DetectorNetwork
+from program_guided.tasks.visual.detector.network import THRESHOLD, Detections, DetectorNetwork
 from program_guided.tasks.visual.detector.pictures import Bytes, bytes_of, pixels
 from program_guided.tasks.visual.detector.training import load_detector
 from program_guided.tasks.visual.drawing.scene import Camera
@@ -35,10 +35,11 @@ def detected_in(network: DetectorNetwork, picture: Bytes, boxes: torch.Tensor | 
 
 
 def vectors_of(found: Detections) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """(objects, SIZE) probabilities of names, values, roles, location and weather, and the ground."""
+    """(objects, SIZE) probabilities that there is an object of each name, and of each value; of its roles, of location
+    and weather; and the ground."""
     heads = found.heads
     vectors = np.zeros((len(found.boxes), SIZE), np.float32)
-    names = heads.names.softmax(dim=1).numpy()
+    names = (heads.names.softmax(dim=1) * found.scores[:, None]).numpy()
     vectors[:, PARTS["names"]] = names
     values = [heads.values[:, part].softmax(dim=1).numpy() for part in VALUE_PARTS.values()]
     vectors[:, PARTS["values"]] = np.concatenate(values, axis=1) * (names @ applicable())
@@ -81,4 +82,4 @@ class PixelSight:
         from program_guided.tasks.visual.checksums import described
 
         weights = described(find(self.detector) / WEIGHTS)["sha256"]
-        return {"detector": weights, "boxes": self.boxes, "camera": asdict(self.camera)}
+        return {"detector": weights, "threshold": THRESHOLD, "boxes": self.boxes, "camera": asdict(self.camera)}
