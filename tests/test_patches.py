@@ -48,7 +48,8 @@ def test_the_network_puts_cells_together_again():
     encoder.layers.register_forward_pre_hook(lambda module, given: seen.append(given[0]))
     shares = detected.boxes / np.array([detected.width, detected.height] * 2)
     arrays = {"features": detected.features[None], "boxes": shares[None].astype(np.float32)}
-    found = encoder({name: torch.from_numpy(each) for name, each in arrays.items()})
+    found, scores = encoder({name: torch.from_numpy(each) for name, each in arrays.items()})
+    assert scores.shape == (1, CELLS)
     expected = torch.from_numpy(pixels).permute(2, 0, 1)[None] / 127.5 - 1
     torch.testing.assert_close(seen[0], expected)
     assert found["features"].shape == (1, CELLS, 7)

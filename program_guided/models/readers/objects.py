@@ -19,7 +19,7 @@ from program_guided.errors import DataError
 from program_guided.models.attention import DotAttention, Watch
 from program_guided.models.model import Sizes
 from program_guided.models.readers.config import MAX_PARTS, CrossAttention, Objects
-from program_guided.models.readers.patches import PatchEncoder
+from program_guided.models.readers.patches import PatchEncoder, Seen
 from program_guided.models.semantics import mlp, sinusoids
 
 __all__ = ["ObjectAttention", "ObjectReader", "Scene"]
@@ -60,6 +60,8 @@ SHARP = 25.0
 """Scale of offsets whose sign matters more than their size."""
 LINES = (0.18, 0.3, 0.5, 0.7, 0.82)
 """Shares of the sides of a specification at which a box's centre comes to another position: GQA's, and the middle."""
+NEVER = -1e9
+"""Score of an object that does not exist."""
 BOX = 4
 """Coordinates of a box: left, top, right, bottom; a depth may follow."""
 OPPOSITE = [2, 3, 0, 1]
@@ -129,6 +131,8 @@ class Scene:
     """(specifications, objects, 1 to 4) positions or boxes"""
     all_exist: Tensor | None = None
     """(specifications, objects)"""
+    seen: Seen | None = None
+    """The cells that the objects are, where they were read off pixels."""
 
     def about(self, of: Tensor) -> Scene:
         """Select the specification of each program, by its number."""
@@ -247,7 +251,7 @@ class ObjectAttention(nn.Module):
         self.ranges.fit(arrays)
 
     def encode(self, arrays: Mapping[str, Tensor]) -> Scene:
-        arrays = arrays if self.look is None else self.look(arrays)
+        arrays = arrays if self.look is None else self.look(arrays)[0]
         objects = self.objects(self.ranges(arrays))
         return Scene(objects + self.code[: objects.shape[1]], arrays["exists"], _one_to_one(objects))
 
@@ -428,7 +432,8 @@ class ObjectReader(nn.Module):
             self.named[word] = feature
 
     def encode(self, arrays: Mapping[str, Tensor]) -> Scene:
-        arrays = self.ranges(arrays if self.look is None else self.look(arrays))
+        seen = None if self.look is None else self.look.keep(arrays)
+        arrays = self.ranges(arrays if seen is None else seen.arrays)
         objects = self.objects(arrays)
         one, other = self.both(objects).chunk(2, dim=2)
         stand = one[:, :, None] + other[:, None]
@@ -446,7 +451,8 @@ class ObjectReader(nn.Module):
         places = _one_to_one(objects)
         pair = torch.cat(pairs, dim=3).flatten(1, 2)
         keys, where = self.key(objects), _positions(arrays) if self.positions else None
-        return Scene(shown, arrays["exists"], places, self.value(objects), pair, concepts, named, keys, where)
+        values = self.value(objects)
+        return Scene(shown, arrays["exists"], places, values, pair, concepts, named, keys, where, seen=seen)
 
     def _concepts(self, shown: Tensor) -> Tensor:
         """(specifications, objects, concepts) from -1 to 1: how much the words that compare are true of an object."""
@@ -485,7 +491,7 @@ class ObjectReader(nn.Module):
     def _found(self, scene: Scene, parents: Tensor, exists: Tensor) -> Tensor:
         """(batch, rows, slots, objects) probability that each parent has found an object, 0 for missing parents."""
         batch, rows, count, _ = parents.shape
-        found = self.point(parents.flatten(1, 2), scene)[..., :-1].sigmoid()
+        found = self._point(parents.flatten(1, 2), scene).sigmoid()
         found = found.view(batch, rows, count, scene.exists.shape[1]) * exists[..., None]
         if count > self.slots:  # without structure guidance every other routine is a parent: their mean
             found, count = found.sum(dim=2, keepdim=True) / exists.sum(dim=2)[:, :, None, None].clamp(min=1), 1
@@ -508,10 +514,12 @@ class ObjectReader(nn.Module):
         reached, among = self._relate(_split(INITIAL_WORD_WEIGHT + plan[1], RELATIONS), relations, view)
         stands = torch.cat([found, reached], dim=2).transpose(2, 3) * (1 + plan[2])[:, :, None]
         related = self.score(nn.functional.gelu(self.stands(stands) + plan[3][:, :, None])).transpose(2, 3)
+        if scene.seen is not None:
+            bias = bias + scene.own(scene.seen.scores)[:, None, None]
         matches, related = _soft_clip(matches + bias), _soft_clip(related)
         picked = _mask_missing(matches, scene).sigmoid() * related.sigmoid()
         if watch is not None:
-            watch[f"objects {block}"] = picked.detach()
+            watch[f"objects {block}"] = _of_all_parts(picked.detach(), scene, 0.0)
         total = picked.sum(dim=3)
         mean = self._values(picked, scene) / (total + NULL_WEIGHT)[..., None]
         certainty = COUNT_SCALE * torch.cat([picked.amax(dim=3) - 0.5, total.log1p() - 0.5, among - 0.5], dim=2)
@@ -619,11 +627,20 @@ class ObjectReader(nn.Module):
     def point(
         self, rows: Float[Tensor, "batch rows width"], specification: Scene
     ) -> Float[Tensor, "batch rows parts_and_none"]:
-        scores = self.row(rows) @ self.code[: specification.exists.shape[1]].T + self.least
-        return torch.cat([_mask_missing(scores, specification), self.none(rows)], dim=2)
+        scores = _of_all_parts(self._point(rows, specification), specification, NEVER)
+        return torch.cat([scores, self.none(rows)], dim=2)
+
+    def _point(self, rows: Tensor, scene: Scene) -> Tensor:
+        """(batch, rows, objects) scores of the objects."""
+        return _mask_missing(self.row(rows) @ self.code[: scene.exists.shape[1]].T + self.least, scene)
 
     def parts(self, specification: Scene) -> Bool[Tensor, "batch parts"]:
-        return specification.exists
+        return _of_all_parts(specification.exists.float(), specification, 0.0) > 0
+
+
+def _of_all_parts(values: Tensor, scene: Scene, missing: float) -> Tensor:
+    """Values of objects (programs, ..., objects) as those of all cells, where objects are some of them."""
+    return values if scene.seen is None else scene.seen.spread(values, scene.places.of, missing)
 
 
 def _one_to_one(objects: Tensor) -> Places:
@@ -643,9 +660,9 @@ def _soft_clip(logits: Tensor) -> Tensor:
 
 
 def _mask_missing(scores: Tensor, scene: Scene) -> Tensor:
-    """Scores (batch, ..., objects), -1e9 for objects that do not exist."""
+    """Scores (batch, ..., objects), `NEVER` for objects that do not exist."""
     exists = scene.exists.view(len(scores), *(1,) * (scores.dim() - 2), -1)
-    return scores.masked_fill(~exists, -1e9)
+    return scores.masked_fill(~exists, NEVER)
 
 
 def _thresholds(counts: Tensor) -> Tensor:
