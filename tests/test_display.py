@@ -77,7 +77,7 @@ def test_an_execution_in_the_world_is_an_animation_and_each_moment_a_picture():
 
 
 def test_a_reasoning_and_its_scene_are_pictures():
-    reasoning = program_guided.load("visual").run("bag = select(bag)\nexist(bag)", seed=80)
+    reasoning = program_guided.load("visual").run("bag = select(bag)\nexist(bag)", seed=875)
     shown = Image.open(BytesIO(reasoning._repr_png_()))
     assert shown.size == reasoning.picture().size
     assert Image.open(BytesIO(reasoning.scene._repr_png_())).size == (reasoning.scene.width, reasoning.scene.height)

@@ -81,14 +81,14 @@ PICTURES = (
         "bag_wine",
         "The paper's first figure",
         'wine = select(bottle)\nleft = relate(wine, bag, "to the left of", subject)\nexist(left)',
-        80,
+        875,
         "Is the bag to the left of the wine? The embedded world has bottles for wine.",
     ),
     Exhibit(
         "same_color",
         "A comparison",
         "first = select(backpack)\nsecond = select(bottle)\nsame_color(first, second)",
-        80,
+        1080,
         "The last routine takes the results of the two before it, in their order.",
     ),
     Exhibit(
@@ -96,7 +96,7 @@ PICTURES = (
         "Over two corners",
         "sweets = select(brownie)\nsweet = filter_vposition(sweets, middle)\n"
         "someone = relate(sweet, person, eating, subject)\nquery(someone, activity)",
-        42,
+        834,
         "What is the person doing who eats the brownie in the middle?",
     ),
     Exhibit(

@@ -27,7 +27,7 @@ completion bash
 check {EXAMPLES}/bridge.prg --table
 run {EXAMPLES}/bridge.prg --seed 9 --delay 0 --gif bridge.gif
 run {EXAMPLES}/gold_rush.prg --map {EXAMPLES}/river.map --delay 0
-run {EXAMPLES}/bag_wine.prg --seed 80 --png bag_wine.png
+run {EXAMPLES}/bag_wine.prg --seed 875 --png bag_wine.png
 play --seed 1
 evaluate minecraft planner random --tokens 40 --breakdown --save evaluated.json
 dataset stats --plot stats.png
@@ -54,7 +54,7 @@ import gymnasium, program_guided
 
 executor = program_guided.load("minecraft")
 assert executor.run("while env[gold] > 0: mine(gold)", seed=2)[-1].outcome == "finished"
-assert program_guided.load("visual").run("bag = select(bag)\\nexist(bag)", seed=80).answer
+assert program_guided.load("visual").run("bag = select(bag)\\nexist(bag)", seed=875).answer
 environment = gymnasium.make("ProgramGuided/Minecraft-v0", render_mode="rgb_array")
 environment.reset(seed=0, options={"program": "mine(gold); sell(gold)"})
 environment.step(0)
