@@ -4,7 +4,9 @@ Definitions. A name covers itself and all names below it. A value is true of an 
 its name; it is false if the object lacks it but has another value of the category (bare: of a category or group that
 holds the value); else it is unknown. Positions are those of the release: where the box's centre is.
 Filters keep objects for which the value is true; `not(..)` keeps the others. Routines on no object, with unknown
-values, or on objects that disagree are not executed, nor are routines that depend on them.
+values, or on objects that disagree are not executed, nor are routines that depend on them. With the release's files,
+graphs are not complete: filters keep objects for which the value is certain, and are not executed if there are none but
+it is unknown of one.
 """
 
 import json
@@ -344,21 +346,11 @@ class ReleaseReference(Reference):
         return UNKNOWN if not found and UNKNOWN in truths.values() else found
 
     def do_filter(self, category, argument, ids):
-        found = super().do_filter(category, argument, ids)
-        value = argument[4:-1] if argument.startswith("not(") else argument
-        if isinstance(found, str) or any(self.truth(key, category, value) is True for key in ids):
-            return found
-        for key in ids:
-            if category in ("hposition", "vposition"):
-                continue
-            if category in ("name", "type"):
-                close = self.called(self.record["objects"][key]["name"], value) == UNKNOWN
-            else:
-                known, plain = {self.value_of(each) for each in self.known(key)}, self.value_of(value)
-                close = any(self.close(each, plain) for each in self.beside(known, category, plain))
-            if close:
-                return UNKNOWN
-        return found
+        if self.positioned_scene(ids, category):
+            return UNKNOWN
+        truths = [self.negated_truth(key, category, argument) for key in ids]
+        found = tuple(key for key, truth in zip(ids, truths, strict=True) if truth is True)
+        return UNKNOWN if not found and UNKNOWN in truths else found
 
     def do_relate(self, category, argument, ids):
         name, relation, role = argument.split(",")

@@ -65,6 +65,8 @@ class Ontology:
     """Value -> classes, which are true of what has the value: metal of chrome."""
     meanings: Mapping[str, Words] = field(default_factory=dict)
     """Relation -> relations of the same meaning."""
+    complete: bool = False
+    """True if graphs lack no value: a value that is missing is then certain not to hold."""
 
     def name(self, word: str) -> str:
         """The name that a word stands for."""
@@ -174,6 +176,7 @@ def _built_in() -> Ontology:
         {category: frozenset(values.split(",")) for category, values in {**VALUES, **_numbered(GROUPS)}.items()},
         {name: frozenset(value for value, names in IMPLIED.items() if name in names.split(",")) for name in implied},
         {name: name in WHOLESOME.split(",") for name in f"{WHOLESOME},{UNHEALTHY}".split(",")},
+        complete=True,
     )
 
 
@@ -182,7 +185,7 @@ def _numbered(groups: tuple[str, ...]) -> dict[str, str]:
 
 
 BUILT_IN = _built_in()
-"""The ontology of `concepts.py`."""
+"""The ontology of `concepts.py`, and of the embedded world, whose graphs are complete."""
 
 
 def find_ontology(folder: Path) -> Ontology:

@@ -2,8 +2,9 @@
 
 Departures from the paper: it states only that intermediate results come from the annotations. Here nothing beyond them
 is assumed: a verification is false only if a known value excludes the one in question, objects that disagree give no
-answer, nothing is found only if nothing looks like it (`ontology.py`), and a routine is not executed if an input has no
-result.
+answer, nothing is found only if nothing looks like it (`ontology.py`) and no value in question is missing, and a routine is
+not executed if an input has no result. Where graphs are complete, as in the embedded world, a missing value does not
+hold.
 
     results = execute(program, scene)
     results[0].value == ("7", "12")        results[1].problem == "color is not known"
@@ -194,14 +195,6 @@ class _View:
             return self.ontology.is_a(self.name(key), value)
         return self.ontology.holds(self.attributes(key), category, value)
 
-    def might_hold(self, key: str, category: str, value: str) -> bool:
-        """Whether an object has a value that is similar to this one."""
-        if category in PLACED:
-            return False
-        if category in ("name", "type"):
-            return self.ontology.is_a(self.name(key), value) is None
-        return self.ontology.might_hold(self.attributes(key), category, value)
-
     def share_value(self, one: str, other: str, category: str) -> bool | None:
         """True if two objects share a value of a category; None if one of them has no known value."""
         first, second = self.values(one, category), self.values(other, category)
@@ -281,14 +274,16 @@ def _relate(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value
 
 
 def _filter(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value:
-    """`not(..)` keeps the complement, objects without a known value included. Undetermined where none is kept, or all
-    are, because of a value that is only similar."""
-    negative, value = negated(words[0])
+    """Objects of which the value is known to hold; where graphs are complete, an unknown value does not hold, so that
+    `not(..)` does. Undetermined if none is kept and it is unknown of one."""
     assert isinstance(inputs[0], tuple)
-    true = tuple(key for key in inputs[0] if view.holds(key, row.category, value) is True)
-    if not true and any(view.might_hold(key, row.category, value) for key in inputs[0]):
-        raise _Undetermined(f"something is similar to {value}")
-    return tuple(key for key in inputs[0] if key not in true) if negative else true
+    truths = {key: view.holds(key, row.category, words[0]) for key in inputs[0]}
+    if view.ontology.complete:
+        truths = {key: negated(words[0])[0] if truth is None else truth for key, truth in truths.items()}
+    kept = tuple(key for key, truth in truths.items() if truth)
+    if not kept and None in truths.values():
+        raise _Undetermined(f"whether anything is {words[0]} is not known")
+    return kept
 
 
 def _exist(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value:
