@@ -121,7 +121,16 @@ def picture(*objects):
         ("select(dog); verify_color(beige)", "color is not known"),
         ("select(dog); verify_color(red)", "no"),
         ("select(taxi); verify_material(metal)", "yes"),
-        ("select(lake); relate(dog, near, subject); exist()", "another relation has the meaning of near"),
+        ("select(lake); relate(dog, near, subject); exist()", "whether anything is related by near is not known"),
+        (
+            "select(dog); relate(_, same color, either); exist()",
+            "whether anything is related by same color is not known",
+        ),
+        (
+            "select(dog); relate(taxi, same color, either); exist()",
+            "whether anything is related by same color is not known",
+        ),
+        ("select(dog); relate(dog, same color, either); exist()", "no"),
         ("select(lake); relate(dog, on, subject); exist()", "no"),
         ("select(dog); select(lake); same_color()", "color is not known"),
         ("select(dog); select(taxi); choose_larger()", "taxi"),

@@ -356,16 +356,21 @@ class ReleaseReference(Reference):
         name, relation, role = argument.split(",")
         if "scene" in ids:
             return UNKNOWN
-        for names in ([relation], self.meaning(relation)) if role != "_" else ([relation],):
+        for certain in (True, False):
             keys = [
                 key
                 for key in self.record["objects"]
-                if any(self.linked(key, other, each, role) for other in ids for each in names)
+                if any(self.linked_at_all(key, other, relation, role, certain) for other in ids)
             ]
             found = self.all_called(name, keys)
             if found:
-                return found if names == [relation] else UNKNOWN
+                return found if certain else UNKNOWN
         return ()
+
+    def linked_at_all(self, key, other, relation, role, certain):
+        if role == "_" and not certain:
+            return key != other and self.shared(key, other, relation.split(" ", 1)[1]) is not False
+        return any(self.linked(key, other, each, role) for each in ([relation] if certain else self.meaning(relation)))
 
     def meaning(self, relation):
         own = {relation, *self.listed(self.edges.get(relation, []), "G", ".")}

@@ -2,9 +2,9 @@
 
 Departures from the paper: it states only that intermediate results come from the annotations. Here nothing beyond them
 is assumed: a verification is false only if a known value excludes the one in question, objects that disagree give no
-answer, nothing is found only if nothing looks like it (`ontology.py`) and no value in question is missing, and a routine is
-not executed if an input has no result. Where graphs are complete, as in the embedded world, a missing value does not
-hold.
+answer, nothing is found only if nothing looks like it (`ontology.py`) and no value in question is missing, and a
+routine is not executed if an input has no result. Where graphs are complete, as in the embedded world, a missing value
+does not hold.
 
     results = execute(program, scene)
     results[0].value == ("7", "12")        results[1].problem == "color is not known"
@@ -207,30 +207,36 @@ class _View:
         """Objects of a name that have a relation to an input."""
         if SCENE in inputs:
             raise _Undetermined("the scene as a whole has no relations")
-        found = self.named(name, self._linked(relation, role, inputs))
-        if not found and role in ROLES_OF_EDGES:
-            similar = self._linked(relation, role, inputs, self.ontology.mean_the_same)
-            if self.named(name, similar):
-                raise _Undetermined(f"another relation has the meaning of {relation}")
+        truth = self._linked(relation, role, inputs)
+        found = self.named(name, lambda key: truth(key) is True)
+        if not found and not self.ontology.complete and self.named(name, lambda key: truth(key) is None):
+            raise _Undetermined(f"whether anything is related by {relation} is not known")
         return found
 
-    def _linked(
-        self, relation: str, role: str, inputs: Ids, same: Callable[[str, str], bool] = str.__eq__
-    ) -> Callable[[str], bool]:
-        """Whether an object has a relation to one of the inputs."""
-        objects = self.scene.objects
+    def _linked(self, relation: str, role: str, inputs: Ids) -> Callable[[str], bool | None]:
+        """Whether an object has a relation to one of the inputs; None if that is not certain."""
 
-        def edge(subject: str, other: str) -> bool:
-            return any(same(relation, name) and target == other for name, target in objects[subject].relations)
-
-        def test(key: str, other: str) -> bool:
+        def test(key: str, other: str) -> bool | None:
             if role in ROLES_OF_EDGES:
-                return edge(key, other) if role == "subject" else edge(other, key)
-            return key != other and self.share_value(key, other, relation.removeprefix("same ")) is True
+                return self._edge(key, relation, other) if role == "subject" else self._edge(other, relation, key)
+            return key != other and self.share_value(key, other, relation.removeprefix("same "))
 
         if role not in ROLES_OF_EDGES and not relation.startswith("same "):
             raise _Undetermined(f"the role of the named object in '{relation}' is missing")
-        return lambda key: any(test(key, other) for other in inputs)
+        return lambda key: _any(test(key, other) for other in inputs)
+
+    def _edge(self, subject: str, relation: str, other: str) -> bool | None:
+        """Whether the graph has a relation; None if it has one of the same meaning."""
+        names = [name for name, target in self.scene.objects[subject].relations if target == other]
+        if relation in names:
+            return True
+        return None if any(self.ontology.mean_the_same(relation, name) for name in names) else False
+
+
+def _any(truths: Iterable[bool | None]) -> bool | None:
+    """True if one is true; None if none is, but one is unknown."""
+    found = set(truths)
+    return True if True in found else None if None in found else False
 
 
 def _ids(value: Value) -> Ids:
