@@ -15,7 +15,8 @@ FILES = {
     "attributes.txt": "metal;9;material;C:metal;A:metallic\nchrome;8;material;C:metal;N\nwood;7;material;C:wood\n"
     "tan;5;color;S:beige\nbeige;5;color\nred;5;color\nnylon,51;material;C:rubber\nopen;3;15\nshut;3;15\n"
     "light;1;weight,tone\nheavy;2;weight\n",
-    "relations.txt": "near,5,direct,F\nalong,2,direct,G:near\non,4,direct\n",
+    "relations.txt": "near,5,direct,F\nalong,2,direct,G:near\non,4,direct\nabove,3,direct,F\nunder,2,direct,D:above\n"
+    "below,2,direct,D:above,G:under\nto the left of,2,direct,D:rl\nto the right of,2,direct,D:rl\n",
 }
 
 
@@ -82,6 +83,41 @@ def test_names_cover_others(ontology, name, word, truth):
 )
 def test_values_hold_or_not_or_perhaps(ontology, known, category, value, truth):
     assert ontology.holds(known, category, value) is truth
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "truth"),
+    [
+        ("above", "below", True),
+        ("under", "above", True),
+        ("under", "below", False),
+        ("to the right of", "to the left of", True),
+        ("to the right of", "above", False),
+        ("near", "along", False),
+        ("near", "on", False),
+    ],
+)
+def test_relations_of_one_axis_are_opposite_if_they_do_not_mean_the_same(ontology, one, other, truth):
+    assert ontology.are_opposite(one, other) is ontology.are_opposite(other, one) is truth
+    assert not BUILT_IN.are_opposite(one, other)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("select(lake); relate(dog, above, subject); exist()", "yes"),
+        ("select(dog); relate(lake, below, subject); exist()", None),
+        ("select(lake); relate(dog, below, object); exist()", None),
+        ("select(lake); relate(dog, below, subject); exist()", "no"),
+        ("select(dog); verify_rel(lake, under, subject)", None),
+        ("select(dog); verify_rel(lake, on, subject)", "no"),
+        ("select(dog); choose_rel(lake, above, below, subject)", None),
+        ("select(lake); choose_rel(dog, above, below, subject)", "above"),
+    ],
+)
+def test_the_opposite_of_a_relation_is_not_certainly_absent(ontology, text, answer):
+    scene = picture(("dog", [], [("above", "1")]), ("lake", [], []))
+    assert answer_of(execute(parse_visual(text.replace("; ", "\n")), scene, ontology)) == answer
 
 
 def test_food_is_healthy_by_its_name_or_category(ontology):

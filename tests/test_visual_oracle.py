@@ -370,12 +370,20 @@ class ReleaseReference(Reference):
     def linked_at_all(self, key, other, relation, role, certain):
         if role == "_" and not certain:
             return key != other and self.shared(key, other, relation.split(" ", 1)[1]) is not False
-        return any(self.linked(key, other, each, role) for each in ([relation] if certain else self.meaning(relation)))
+        if any(self.linked(key, other, each, role) for each in ([relation] if certain else self.meaning(relation))):
+            return True
+        return not certain and any(self.linked(other, key, each, role) for each in self.opposite(relation))
+
+    def every(self):
+        return {edge["name"] for thing in self.record["objects"].values() for edge in thing["relations"]}
 
     def meaning(self, relation):
         own = {relation, *self.listed(self.edges.get(relation, []), "G", ".")}
-        every = {edge["name"] for thing in self.record["objects"].values() for edge in thing["relations"]}
-        return [each for each in every if {each, *self.listed(self.edges.get(each, []), "G", ".")} & own]
+        return [each for each in self.every() if {each, *self.listed(self.edges.get(each, []), "G", ".")} & own]
+
+    def opposite(self, relation):
+        axes = {each: [*self.listed(self.edges.get(each, []), "D", "."), each][0] for each in {*self.every(), relation}}
+        return [each for each in self.every() - {*self.meaning(relation)} if axes[each] == axes[relation]]
 
     def linked(self, key, other, relation, role):
         if role == "_":

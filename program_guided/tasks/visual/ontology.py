@@ -13,8 +13,9 @@ objects.txt has a line for each name: name, frequency, then in any order its cat
 singular, plural or mass, A for a name that is a category itself, `E:` synonyms, `K:` names which it looks like, H or U
 for healthy and unhealthy food, and flags that are of no use here. attributes.txt separates by `;`: value, frequency,
 categories (numbers are groups without a name), `S:` similar values, `C:` classes, `E:` synonyms, `A:` its adjective.
-relations.txt: relation, frequency, kind, and `G:` the relation of the same meaning. Categories above categories are in
-none of them; real questions ask for them, so they are in `concepts.py`.
+relations.txt: relation, frequency, kind, `G:` the relation of the same meaning, and `D:` an axis, which may itself be a
+relation: those of one axis that do not mean the same are opposite. Categories above categories are in none of them;
+real questions ask for them, so they are in `concepts.py`.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ class Ontology:
     """Value -> classes, which are true of what has the value: metal of chrome."""
     meanings: Mapping[str, Words] = field(default_factory=dict)
     """Relation -> relations of the same meaning."""
+    axes: Mapping[str, str] = field(default_factory=dict)
+    """Relation -> axis on which it is one direction: above of below."""
     complete: bool = False
     """True if graphs lack no value: a value that is missing is then certain not to hold."""
 
@@ -110,6 +113,11 @@ class Ontology:
     def mean_the_same(self, one: str, other: str) -> bool:
         """Whether two relations have the same meaning."""
         return bool((self.meanings.get(one, NONE) | {one}) & (self.meanings.get(other, NONE) | {other}))
+
+    def are_opposite(self, one: str, other: str) -> bool:
+        """Whether two relations are opposite directions of one axis."""
+        same_axis = self.axes.get(one, one) == self.axes.get(other, other)
+        return same_axis and not self.mean_the_same(one, other)
 
     def rivals(self, category: str, value: str) -> Words:
         """Values that stand beside this one."""
@@ -225,6 +233,7 @@ def read_ontology(folder: Path) -> Ontology:
         values.similar,
         values.classes,
         relations.meanings,
+        relations.axes,
     )
 
 
@@ -306,6 +315,7 @@ class _Relations:
 
     def __init__(self) -> None:
         self.meanings: dict[str, Words] = {}
+        self.axes: dict[str, str] = {}
 
     def add(self, line: str) -> bool:
         """Read a line; False if it is none."""
@@ -313,6 +323,7 @@ class _Relations:
         if not relation or not fields or not fields[0].isdigit():
             return False
         self.meanings[relation] = NONE.union(*(words for kind, words in _lists(fields[1:], ".") if kind == "G"))
+        self.axes.update((relation, axis) for kind, words in _lists(fields[1:], ".") if kind == "D" for axis in words)
         return True
 
 

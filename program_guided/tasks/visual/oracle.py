@@ -226,11 +226,17 @@ class _View:
         return lambda key: _any(test(key, other) for other in inputs)
 
     def _edge(self, subject: str, relation: str, other: str) -> bool | None:
-        """Whether the graph has a relation; None if it has one of the same meaning."""
-        names = [name for name, target in self.scene.objects[subject].relations if target == other]
+        """Whether the graph has a relation; None if it has one of the same meaning, or the opposite the other way
+        round."""
+        names, inverse = self._edges(subject, other), self._edges(other, subject)
         if relation in names:
             return True
-        return None if any(self.ontology.mean_the_same(relation, name) for name in names) else False
+        similar = any(self.ontology.mean_the_same(relation, name) for name in names)
+        return None if similar or any(self.ontology.are_opposite(relation, name) for name in inverse) else False
+
+    def _edges(self, subject: str, other: str) -> list[str]:
+        """Relations of one object to another."""
+        return [name for name, target in self.scene.objects[subject].relations if target == other]
 
 
 def _any(truths: Iterable[bool | None]) -> bool | None:
