@@ -11,7 +11,9 @@ from tests.test_visual_data import real_folder, real_json
 
 FILES = {
     "objects.txt": "animal,9,animal,S,A,G\nanimals,9,animal,P,A,G\n\ndog,5,animal,S\ndogs,5,animal,P\n"
-    "eagle,3,bird,S\nlake,6,place,S,K:sea\nsea,3,place,S\ntaxi,2,vehicle,S,E:cab.taxi cab\npie,4,food,U,S\n",
+    "eagle,3,bird,S\nlake,6,place,S,K:sea\nsea,3,place,S\n"
+    "taxi,2,vehicle,S,E:cab.taxi cab\nfood truck,2,place,S,K:taxi\n"
+    "pie,4,food,U,S\n",
     "attributes.txt": "metal;9;material;C:metal;A:metallic\nchrome;8;material;C:metal;N\nwood;7;material;C:wood\n"
     "tan;5;color;S:beige\nbeige;5;color\nred;5;color\nnylon,51;material;C:rubber\nopen;3;15\nshut;3;15\n"
     "light;1;weight,tone\nheavy;2;weight\n",
@@ -54,6 +56,10 @@ def test_without_files_the_built_in_one_serves(tmp_path):
         ("sea", "lake", None),
         ("taxi", "cab", True),
         ("taxi cab", "vehicle", True),
+        ("food truck", "taxi", None),
+        ("food truck", "vehicle", None),
+        ("food truck", "place", True),
+        ("food truck", "animal", False),
         ("unheard of", "unheard of", True),
         ("unheard of", "animal", False),
     ],

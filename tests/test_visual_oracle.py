@@ -278,18 +278,26 @@ class ReleaseReference(Reference):
 
     def called(self, name, word):
         name, word = self.name_of(name), self.name_of(word)
+        return True if self.covered(name, word) else self.look_the_same(name, word)
+
+    def looks(self, name):
+        return {name, *self.listed(self.objects.get(name, []), "K", ".")}
+
+    def covered(self, name, word):
+        """Whether a name is below a word, or a plural below a plural, whatever looks the same."""
         reached, fresh = set(), {name}
         while fresh:
             reached |= fresh
             fresh = {parent for each in fresh for parent in self.above(each)} - reached
         fields = self.objects.get(word, [])
-        if {"P", "A"} <= set(fields) and any(category in reached for category in sorted(self.above(word))[:1]):
-            return name == word or "P" in self.objects.get(name, []) or self.look_the_same(name, word)
-        return True if word in reached else self.look_the_same(name, word)
+        if {"P", "A"} <= set(fields):
+            category = min(self.above(word), default=None)
+            return name == word or (category in reached and "P" in self.objects.get(name, []))
+        return word in reached
 
     def look_the_same(self, name, word):
-        looks = [{each, *self.listed(self.objects.get(each, []), "K", ".")} for each in (name, word)]
-        return UNKNOWN if looks[0] & looks[1] else False
+        close = self.looks(name) & self.looks(word) or any(self.covered(each, word) for each in self.looks(name))
+        return UNKNOWN if close else False
 
     def groups_of(self, value):
         plain = [field for field in self.attributes.get(value, [])[1:] if ":" not in field]

@@ -82,9 +82,10 @@ class Ontology:
     def is_a(self, name: str, word: str) -> bool | None:
         """Whether something of a name is also called `word`; None if it might be."""
         name, word = self.name(name), self.name(word)
-        if name in self.kinds(word):
+        kinds = self.kinds(word)
+        if name in kinds:
             return True
-        return None if self._look(name) & self._look(word) else False
+        return None if self._look(name) & (self._look(word) | kinds) else False
 
     def kinds(self, word: str) -> Words:
         """All names that a word covers, itself included."""
