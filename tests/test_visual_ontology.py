@@ -18,7 +18,8 @@ FILES = {
     "tan;5;color;S:beige\nbeige;5;color\nred;5;color\nnylon,51;material;C:rubber\nopen;3;15\nshut;3;15\n"
     "light;1;weight,tone\nheavy;2;weight\n",
     "relations.txt": "near,5,direct,F\nalong,2,direct,G:near\non,4,direct\nabove,3,direct,F\nunder,2,direct,D:above\n"
-    "below,2,direct,D:above,G:under\nto the left of,2,direct,D:rl\nto the right of,2,direct,D:rl\n",
+    "below,2,direct,D:above,G:under\nto the left of,2,direct,D:rl\nto the right of,2,direct,D:rl\n"
+    "taller than,2,comparative,G:then\nshorter than,2,comparative,G:then\n",
 }
 
 
@@ -101,6 +102,7 @@ def test_values_hold_or_not_or_perhaps(ontology, known, category, value, truth):
         ("to the right of", "above", False),
         ("near", "along", False),
         ("near", "on", False),
+        ("taller than", "shorter than", False),
     ],
 )
 def test_relations_of_one_axis_are_opposite_if_they_do_not_mean_the_same(ontology, one, other, truth):
@@ -124,6 +126,23 @@ def test_relations_of_one_axis_are_opposite_if_they_do_not_mean_the_same(ontolog
 def test_the_opposite_of_a_relation_is_not_certainly_absent(ontology, text, answer):
     scene = picture(("dog", [], [("above", "1")]), ("lake", [], []))
     assert answer_of(execute(parse_visual(text.replace("; ", "\n")), scene, ontology)) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("select(dog); select(lake); choose_larger()", "lake"),
+        ("select(dog); select(lake); choose_comparative([1], bigger, [2])", "lake"),
+        ("select(dog); select(lake); choose_smaller()", "dog"),
+        ("select(dog); select(lake); choose_shorter()", "lake"),
+        ("select(dog); select(lake); choose_taller()", "dog"),
+        ("select(dog); relate(lake, taller than, object); exist()", "no"),
+    ],
+)
+def test_comparatives_come_from_the_graph_in_either_direction(ontology, text, answer):
+    scene = picture(("dog", [], [("smaller than", "1")]), ("lake", [], [("shorter than", "0")]))
+    assert answer_of(execute(parse_visual(text.replace("; ", "\n")), scene, ontology)) == answer
+    assert not ontology.mean_the_same("taller than", "shorter than")
 
 
 def test_food_is_healthy_by_its_name_or_category(ontology):

@@ -237,6 +237,9 @@ class Reference:
         return same if same == UNKNOWN else not same
 
 
+PAIRS = {"larger": "smaller", "taller": "shorter", "higher": "lower", "older": "younger"}
+
+
 class ReleaseReference(Reference):
     """The same with the release's files: "no" is not certain of what looks the same, is similar or means the same."""
 
@@ -386,8 +389,9 @@ class ReleaseReference(Reference):
         return {edge["name"] for thing in self.record["objects"].values() for edge in thing["relations"]}
 
     def meaning(self, relation):
-        own = {relation, *self.listed(self.edges.get(relation, []), "G", ".")}
-        return [each for each in self.every() if {each, *self.listed(self.edges.get(each, []), "G", ".")} & own]
+        groups = {each: {*self.listed(self.edges.get(each, []), "G", ".")} - {"then"} for each in self.every()}
+        own = {relation, *self.listed(self.edges.get(relation, []), "G", ".")} - {"then"}
+        return [each for each in self.every() if {each, *groups[each]} & own]
 
     def opposite(self, relation):
         axes = {each: [*self.listed(self.edges.get(each, []), "D", "."), each][0] for each in {*self.every(), relation}}
@@ -414,8 +418,10 @@ class ReleaseReference(Reference):
     def compare(self, word, ids, others):
         if len(ids) == len(others) == 1 and "scene" not in ids + others:
             for one, other in ((ids[0], others[0]), (others[0], ids[0])):
-                if {"name": f"{word} than", "object": other} in self.record["objects"][one]["relations"]:
-                    return self.record["objects"][one]["name"]
+                converse = PAIRS.get(word) or {less: more for more, less in PAIRS.items()}.get(word)
+                for subject, said, target in ((one, word, other), (other, converse, one)):
+                    if {"name": f"{said} than", "object": target} in self.record["objects"][subject]["relations"]:
+                        return self.record["objects"][one]["name"]
         return super().compare(word, ids, others)
 
     def amount(self, word, key):

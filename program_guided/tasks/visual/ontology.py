@@ -33,6 +33,8 @@ __all__ = ["BUILT_IN", "Ontology", "find_ontology", "read_ontology"]
 FOLDER = "ontology"
 NAMES_FILE, VALUES_FILE, RELATIONS_FILE = "objects.txt", "attributes.txt", "relations.txt"
 PLURAL, CATEGORY, HEALTHY, NOT_HEALTHY = "P", "A", "H", "U"
+COMPARATIVES = "then"
+"""Group of all comparative relations, which do not mean the same."""
 MAX_BYTES = 10_000_000
 """Maximum size of a file; the release's have 52,000."""
 
@@ -323,7 +325,8 @@ class _Relations:
         relation, *fields = (each.strip() for each in line.split(self.separator))
         if not relation or not fields or not fields[0].isdigit():
             return False
-        self.meanings[relation] = NONE.union(*(words for kind, words in _lists(fields[1:], ".") if kind == "G"))
+        groups = NONE.union(*(words for kind, words in _lists(fields[1:], ".") if kind == "G"))
+        self.meanings[relation] = groups - {COMPARATIVES}
         self.axes.update((relation, axis) for kind, words in _lists(fields[1:], ".") if kind == "D" for axis in words)
         return True
 

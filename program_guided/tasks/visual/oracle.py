@@ -234,6 +234,11 @@ class _View:
         similar = any(self.ontology.mean_the_same(relation, name) for name in names)
         return None if similar or any(self.ontology.are_opposite(relation, name) for name in inverse) else False
 
+    def exceeds(self, key: str, comparative: str, than: str) -> bool:
+        """Whether the graph says that an object is more so than another."""
+        words = SAME_MEANING.get(comparative, (comparative,))
+        return SCENE not in (key, than) and any(f"{word} than" in self._edges(key, than) for word in words)
+
     def _edges(self, subject: str, other: str) -> list[str]:
         """Relations of one object to another."""
         return [name for name, target in self.scene.objects[subject].relations if target == other]
@@ -342,8 +347,7 @@ def _compare(view: _View, row: Row, inputs: Sequence[Value]) -> Value:
     """Name of the object that is more so: by a relation such as `taller than` if there is one, else by its measure."""
     one, other = (_only(_ids(value), "the object to compare") for value in inputs)
     for key, than in ((one, other), (other, one)):
-        names = {f"{word} than" for word in SAME_MEANING.get(row.category, (row.category,))}
-        if key != SCENE and any((name, than) in view.scene.objects[key].relations for name in names):
+        if view.exceeds(key, row.category, than) or view.exceeds(than, CONVERSE.get(row.category, ""), key):
             return view.name(key)
     measure, sign = COMPARED.get(row.category, (_nothing, 1))
     first, second = (measure(view, key) for key in (one, other))
@@ -393,7 +397,7 @@ def _age(view: _View, key: str) -> float | None:
         return 0.0 if ages == {"young"} else 2.0
     if key == SCENE or ages:
         return None
-    grown = view.ontology.is_a(view.name(key), "person") and not view.ontology.is_a(view.name(key), "child")
+    grown = view.ontology.is_a(view.name(key), "person") and view.ontology.is_a(view.name(key), "child") is False
     return 1.0 if grown else None
 
 
@@ -427,6 +431,18 @@ COMPARED: dict[str, tuple[Measure, int]] = {
 }
 
 SAME_MEANING = {"larger": ("larger", "bigger"), "bigger": ("larger", "bigger")}
+CONVERSE = {
+    "larger": "smaller",
+    "bigger": "smaller",
+    "smaller": "larger",
+    "taller": "shorter",
+    "shorter": "taller",
+    "higher": "lower",
+    "lower": "higher",
+    "older": "younger",
+    "younger": "older",
+}
+"""Comparative -> the one that says the same of two objects the other way round."""
 
 _FAMILIES: dict[str, Callable[[_View, Row, Ids, Sequence[Value]], Value]] = {
     "select": _select,
