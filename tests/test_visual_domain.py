@@ -12,6 +12,7 @@ from program_guided.tasks.visual.domain import (
     DOMAIN,
     OPEN_ROWS,
     ROWS,
+    found_ids,
     parse_visual,
     program_of,
     routine_words,
@@ -145,6 +146,15 @@ def test_all_real_questions_compile_and_lose_only_their_ids():
     for question in questions.values():
         assert round_trip(question["semantic"]) == stripped(question["semantic"])
         assert len(table_of(question["semantic"])) == len(question["semantic"])
+
+
+@pytest.mark.parametrize(
+    ("argument", "ids"), [("bag (42)", ("42",)), ("bag(1, 2)", ("1", "2")), ("bag (-) ", ()), ("bag (\u0663)", None)]
+)
+def test_ids_are_ascii_digits(argument, ids):
+    semantic = [{"operation": "select", "dependencies": [], "argument": argument}]
+    assert found_ids(semantic) == [ids]
+    assert program_of(semantic) == parse_visual("select(bag)")
 
 
 def test_nothing_in_brackets_reaches_a_table():

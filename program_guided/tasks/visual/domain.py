@@ -234,9 +234,9 @@ def row_of(call: Call) -> tuple[Row, tuple[Word, ...]]:
     return replace(row, category=str(category), release_name=f"{row.family} {category}"), tuple(words)
 
 
-_BRACKETS = re.compile(r"(?:\s+\([^()]*\)|\s*\((?:-|[\d,\s]+)\))\s*$")
+_BRACKETS = re.compile(r"(?:\s+\([^()]*\)|\s*\((?:-|[0-9,\s]+)\))\s*$")
 """Ids behind an argument, with or without a space before them; `not(large)` does not match."""
-_IDS = re.compile(r"\((-|[\d,\s]+)\)\s*$")
+_IDS = re.compile(r"\((-|[0-9,\s]+)\)\s*$")
 _NEGATION = re.compile(r"not\((.+)\)")
 
 
