@@ -20,7 +20,7 @@ from typing import NamedTuple
 from program_guided.language.pointer import advance, start
 from program_guided.language.syntax import Call, Program, flatten
 from program_guided.language.table import Kind, RoutineTable, compile_program
-from program_guided.tasks.visual.concepts import RELATION_ANSWERS
+from program_guided.tasks.visual.concepts import CONVERSE, RELATION_ANSWERS
 from program_guided.tasks.visual.domain import DOMAIN, Row, negated, row_of
 from program_guided.tasks.visual.graph import Scene
 from program_guided.tasks.visual.ontology import BUILT_IN, Ontology
@@ -431,19 +431,6 @@ COMPARED: dict[str, tuple[Measure, int]] = {
 }
 
 SAME_MEANING = {"larger": ("larger", "bigger"), "bigger": ("larger", "bigger")}
-CONVERSE = {
-    "larger": "smaller",
-    "bigger": "smaller",
-    "smaller": "larger",
-    "taller": "shorter",
-    "shorter": "taller",
-    "higher": "lower",
-    "lower": "higher",
-    "older": "younger",
-    "younger": "older",
-}
-"""Comparative -> the one that says the same of two objects the other way round."""
-
 _FAMILIES: dict[str, Callable[[_View, Row, Ids, Sequence[Value]], Value]] = {
     "select": _select,
     "relate": _relate,
