@@ -25,7 +25,7 @@ from program_guided.learning.execution import Programs
 from program_guided.learning.results import NO_TARGET, Answer, ResultType
 from program_guided.models.readers.config import Arrays, Objects
 from program_guided.tasks.visual.data import VisualData
-from program_guided.tasks.visual.domain import ANSWER, COMPARATIVES, DOMAIN, OBJECTS, OPEN_ROWS, RESULTS, ROWS
+from program_guided.tasks.visual.domain import ANSWER, DOMAIN, OBJECTS, OPEN_ROWS, RESULTS, ROWS
 from program_guided.tasks.visual.features import Detected
 from program_guided.tasks.visual.index.assembly import UNKNOWN_WORD
 from program_guided.tasks.visual.oracle import execute
@@ -36,7 +36,7 @@ __all__ = ["BOOLEAN_TARGETS", "TYPES", "Questions", "arrays_of", "programs_of"]
 BOOLEAN_TARGETS = {"yes": 0, "no": 1}
 """Answer of a Boolean -> its target."""
 _ROWS = [(ROWS | OPEN_ROWS)[each.name] for each in DOMAIN.operations]
-_FAMILIES = [(row.family, row.category in (*COMPARATIVES, "comparative")) for row in _ROWS]
+_FAMILIES = [(row.family, row.compares) for row in _ROWS]
 KINDS = np.array([_FAMILIES.index(each) for each in _FAMILIES])
 """Kind of question by its last operation: the family, comparatives as a kind of their own."""
 TYPES = np.array([*(RESULTS.index(operation.output) for operation in DOMAIN.operations), -1])

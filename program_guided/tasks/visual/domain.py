@@ -85,6 +85,18 @@ COMPARATIVES = (
     "older",
     "younger",
 )
+STRUCTURAL = {
+    "query": "query",
+    "verify": "verify",
+    "exist": "verify",
+    "choose": "choose",
+    "and": "logical",
+    "or": "logical",
+    "same": "compare",
+    "different": "compare",
+    "common": "compare",
+}
+"""Family of the last operation -> structural type of a question."""
 ATTRIBUTE_CATEGORIES = tuple(sorted({*FILTERED, *VERIFIED, *CHOSEN} - {"", "name", "type"}))
 
 
@@ -205,6 +217,16 @@ class Row:
     family: str
     category: str
     form: Form
+
+    @property
+    def compares(self) -> bool:
+        """True if it chooses the one of two inputs that is more so; the comparative may be unknown elsewhere."""
+        return self.family == "choose" and len(self.operation.inputs) == 2
+
+    @property
+    def structural(self) -> str:
+        """Structural type of questions whose last operation it is."""
+        return "compare" if self.compares else STRUCTURAL[self.family]
 
 
 def _row(family: Family, category: str, *further: Parameter) -> Row:

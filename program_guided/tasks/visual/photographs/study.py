@@ -36,7 +36,7 @@ from program_guided.learning.execution import Programs, execute
 from program_guided.learning.learner import Learner
 from program_guided.learning.results import NO_TARGET
 from program_guided.tasks.visual.batches import BOOLEAN_TARGETS, TYPES, programs_of
-from program_guided.tasks.visual.domain import COMPARATIVES, RESULTS, row_of
+from program_guided.tasks.visual.domain import RESULTS, row_of
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.assembly import UNKNOWN_WORD
@@ -71,18 +71,6 @@ CONTROLS = ("", " blind", " shuffled")
 """Behind the name of a model: with pictures, without, with wrong ones."""
 NOT_COMPARABLE = "The data come from the testdev split: these figures are not comparable with the paper's split."
 PRIORS = ("majority", "last operation", "whole program")
-STRUCTURAL = {
-    "query": "query",
-    "choose": "choose",
-    "verify": "verify",
-    "exist": "verify",
-    "and": "logical",
-    "or": "logical",
-    "same": "compare",
-    "different": "compare",
-    "common": "compare",
-}
-"""Family of the last operation -> structural type; comparatives of `choose` are `compare` too."""
 COMPARED = (("prior + executor", "prior"), *((model, model + control) for model in MODELS for control in CONTROLS[1:]))
 """Pairs of models whose difference is measured."""
 BATCH = 512
@@ -162,8 +150,7 @@ class QuestionTensors:
 
 
 def _structural(question: Question) -> str:
-    row = row_of(_routines(question)[-1])[0]
-    return "compare" if row.category in COMPARATIVES else STRUCTURAL[row.family]
+    return row_of(_routines(question)[-1])[0].structural
 
 
 def _routines(question: Question) -> tuple[Call, ...]:
