@@ -48,9 +48,15 @@ class VisualData:
     @property
     def patches(self) -> tuple[int, int, int] | None:
         """Rows and columns of cells of pixels, and pixels of a cell's side; None if features are not pixels."""
-        plan = self.features.plan
-        found = plan and plan["features"].get(self.features.info_path.parent.name, {}).get("cells")
+        found = (self.features.made_by or {}).get("cells")
         return tuple(found) if found else None
+
+    @property
+    def named(self) -> bool:
+        """True if features are those of the embedded world's detectors, each number the probability of a name."""
+        from program_guided.tasks.visual.embedded.vectors import SIZE
+
+        return self.features.plan is not None and self.patches is None and self.feature_count == SIZE
 
     def first_of(self, names: tuple[str, ...]) -> str:
         """The first of these sets that the index has."""

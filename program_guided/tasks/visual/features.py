@@ -128,6 +128,12 @@ class _Chunks(_Closable):
         """Plan of the world that the features were built with; None for those of a release, and for extracted ones."""
         return self._world.plan if self._world else None
 
+    @property
+    def made_by(self) -> Mapping[str, Any] | None:
+        """Part of the world's plan that describes these features; None where there is no plan."""
+        found = self._world.plan.get("features", {}).get(self.info_path.parent.name) if self._world else None
+        return dict(found) if found else None
+
     def _find_world(self) -> World | None:
         folder = self.info_path.parent
         return complete_world(folder.parent) if folder.name in FEATURE_FOLDERS else None
@@ -289,6 +295,8 @@ class ObjectFeatures(_Closable):
         self.info_path = self._store.info_path
         self.plan = self._store.plan
         """Plan of the world that the features were built with; None for those of a release, and for extracted ones."""
+        self.made_by = self._store.made_by
+        """Part of the plan that describes these features; None where there is none."""
         self._most: int | None = None
 
     def close(self) -> None:

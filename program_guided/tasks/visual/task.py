@@ -101,13 +101,13 @@ class Visual(TaskBase):
     def reader_config(self) -> ReaderConfig:
         from program_guided.tasks.visual.embedded.vectors import PARTS, SIZE
 
-        embedded, patches = self.opened.features.plan is not None, self.opened.patches
+        named, patches = self.opened.named, self.opened.patches
         _, columns, side = patches or (0, 0, 0)
         return Objects(
             features=self.opened.feature_count,
             positions=4,
-            depth=PARTS["ground"].start if embedded else -1,
-            named=embedded and self.named_features,
+            depth=PARTS["ground"].start if named or patches else -1,
+            named=(named or patches is not None) and self.named_features,
             patch=side,
             columns=columns,
             vector=SIZE if patches else 0,
