@@ -38,13 +38,16 @@ from program_guided.tasks.visual.embedded.building import write_world
 from program_guided.tasks.visual.embedded.detections import Simulation
 from program_guided.tasks.visual.embedded.vectors import SIZE
 from program_guided.tasks.visual.evaluation import answer_questions
+from program_guided.tasks.visual.features import ObjectChunks
 from program_guided.tasks.visual.index.building import make_index
 from program_guided.tasks.visual.oracle import NOT_REACHED, execute
+from program_guided.tasks.visual.packing import pack
 from program_guided.tasks.visual.plan import WORLD_FILE
 from program_guided.tasks.visual.reasoner import Reasoner
 from program_guided.tasks.visual.release.reading import read_questions
 from program_guided.tasks.visual.task import Visual
 from tests.detectors import save_detector
+from tests.test_visual_ontology import FILES
 
 SMALL = {"word_width": 8, "hidden": 32, "heads": 4, "blocks": 1}
 NOISE = 0.3
@@ -113,8 +116,8 @@ def sight_fixture(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def job(world, folder, target="dense", model="plus", **changes):
-    task = Visual(data=world)
+def job(world, folder, target="dense", model="plus", features=None, **changes):
+    task = Visual(data=world, features=features)
     settings = SupervisedSettings(steps=6, eval_every=3, batch_size=32, warmup=2, feature_dropout=0.1, relabelled=0.0)
     config = model_config(model)(**SMALL)
     return Job(task, model, config, task.reader_config, settings, folder, target=target, **changes)
@@ -331,6 +334,29 @@ def test_a_training_is_not_resumed_on_other_data(world, tmp_path):
     other = written(tmp_path / "other", (30, 4, 6), seed=1)
     with pytest.raises(DataError, match="begun with other settings"):
         train(job(other, tmp_path / "run", resume=True))
+
+
+def test_features_and_ontology_are_part_of_what_a_training_was_made_of(tmp_path):
+    world = tmp_path / "world"
+    sights = {"objects": Simulation(noise=NOISE), "clean": Simulation()}
+    write_world(world, {"train": 12, "val": 2, "test": 2}, sights=sights)
+    make_index(world, world / "index")
+    with ObjectChunks(world / "clean") as chunks:
+        pack(chunks, tmp_path / "packed")
+    found = {name: Visual(data=world, features=world / name).identity() for name in sights}
+    assert found["objects"]["features"] != found["clean"]["features"]
+    assert found["objects"] | {"features": ""} == found["clean"] | {"features": ""}
+    assert Visual(data=world).identity() == found["objects"]
+    assert Visual(data=world, features=tmp_path / "packed").identity() == found["clean"]
+    train(job(world, tmp_path / "run"))
+    with pytest.raises(DataError, match="task features was "):
+        train(job(world, tmp_path / "run", resume=True, features=world / "clean"))
+    (world / "ontology").mkdir()
+    for name, text in FILES.items():
+        (world / "ontology" / name).write_text(text, "utf-8")
+    changed = Visual(data=world).identity()
+    assert changed["ontology"] != found["objects"]["ontology"]
+    assert changed | {"ontology": ""} == found["objects"] | {"ontology": ""}
 
 
 def proto(*arguments, folder=None, **environment):

@@ -20,8 +20,10 @@ real questions ask for them, so they are in `concepts.py`.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -72,6 +74,12 @@ class Ontology:
     """Relation -> axis on which it is one direction: above of below."""
     complete: bool = False
     """True if graphs lack no value: a value that is missing is then certain not to hold."""
+
+    @property
+    def digest(self) -> str:
+        """Checksum of all that it says."""
+        record = {each.name: getattr(self, each.name) for each in fields(self)}
+        return hashlib.sha256(json.dumps(record, sort_keys=True, default=sorted).encode("utf-8")).hexdigest()
 
     def name(self, word: str) -> str:
         """The name that a word stands for."""

@@ -270,8 +270,13 @@ class Visual(TaskBase):
         return Reasoner(self, model, checkpoint)
 
     def identity(self) -> dict[str, Any]:
-        """Identify the data by the checksums in the index, independent of their path."""
+        """Identify questions, features and ontology by their checksums, independent of their path."""
         files = json.dumps(self.opened.index.header["files"], sort_keys=True)
         digest = hashlib.sha256(files.encode("utf-8")).hexdigest()
-        train = self.opened.first_of(self._train_sets)
-        return {"train": train, "held_out": self.held_out, "data": digest[:16]}
+        return {
+            "train": self.opened.first_of(self._train_sets),
+            "held_out": self.held_out,
+            "data": digest[:16],
+            "features": self.opened.features.digest[:16],
+            "ontology": self.opened.ontology.digest[:16],
+        }
