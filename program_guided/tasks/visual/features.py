@@ -141,7 +141,10 @@ class _Chunks(_Closable):
 
     def _find_world(self) -> World | None:
         folder = self.info_path.parent
-        return complete_world(folder.parent) if folder.name in FEATURE_FOLDERS else None
+        world = complete_world(folder.parent) if folder.name in FEATURE_FOLDERS else None
+        if world is not None and folder.name not in world.plan.get("features", (folder.name,)):
+            raise DataError(f"{folder}: is no part of the world in {folder.parent}; remove it, or {REMEDY}")
+        return world
 
     def _read_info(self) -> tuple[dict[str, Any], str]:
         """The rows by picture, and the checksum of their file."""

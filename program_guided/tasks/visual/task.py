@@ -148,8 +148,8 @@ class Visual(TaskBase):
         from program_guided.tasks.visual.data import VisualData
         from program_guided.tasks.visual.embedded.building import CLEAN_FOLDER
 
-        folder = self.opened.folder / CLEAN_FOLDER
-        if self.features is not None or not folder.is_dir():
+        folder, world = self.opened.folder / CLEAN_FOLDER, self.opened.features.plan or {}
+        if self.features is not None or CLEAN_FOLDER not in world.get("features", ()):
             return None
         return Questions(VisualData(self.opened.folder, folder), self._train.set.name, self.vocabulary, self.results)
 
