@@ -19,6 +19,7 @@ from program_guided.tasks.visual.data import VisualData
 from program_guided.tasks.visual.detector.sight import PixelSight
 from program_guided.tasks.visual.domain import parse_visual
 from program_guided.tasks.visual.drawing.scene import Camera, draw_picture
+from program_guided.tasks.visual.embedded.building import sights_of, write_world
 from program_guided.tasks.visual.embedded.scenes import WIDTH, sample_scene
 from program_guided.tasks.visual.embedded.vectors import SIZE
 from program_guided.tasks.visual.evaluation import (
@@ -246,6 +247,13 @@ def test_shuffled_figures_say_so(world, checkpoint, tmp_path, capsys):
 def test_only_checkpoints_can_be_shown_other_pictures(world, name):
     with pytest.raises(DataError, match=f"shuffled: name checkpoints, not {name}"):
         Evaluate(shuffled=True).run(Visual(data=world), (name,))
+
+
+def test_symbolic_agents_need_the_vectors_of_the_detector(world, tmp_path):
+    write_world(tmp_path, {"train": 1, "val": 1, "test": 2}, 3, sights_of(("patches",)))
+    make_index(tmp_path, tmp_path / "index")
+    with pytest.raises(DataError, match="its vectors have 768 numbers, but symbolic execution reads the 200"):
+        Evaluate(json=True).run(Visual(data=tmp_path, features=tmp_path / "patches"), ("symbolic",))
 
 
 def test_the_oracle_needs_no_features_and_the_symbolic_agents_no_graphs(world, tmp_path):

@@ -157,12 +157,19 @@ class Evaluate:
 
     def _ask(self, data: VisualData, split: str, reasoners: Mapping[str, Reasoner | None], skipped: Skipped) -> Asked:
         """The questions of a split that all agents answer."""
+        from program_guided.tasks.visual.embedded.vectors import SIZE
         from program_guided.tasks.visual.evaluation import ask
 
         learned = [reasoner for reasoner in reasoners.values() if reasoner is not None]
         name, every = _sets(data, split)
         seen = bool(reasoners.keys() - {ORACLE})
         asked = ask(data, name, every, seen, ORACLE in reasoners, skipped if self.skip_bad else None)
+        if reasoners.keys() & SYMBOLIC.keys() and data.feature_count != SIZE:
+            raise DataError(
+                f"{data.features.info_path}: its vectors have {data.feature_count:,} numbers, but symbolic execution "
+                f"reads the {SIZE:,} probabilities of the embedded world's detector; give its features, or name "
+                "checkpoints"
+            )
         for reasoner in learned:
             first = data.index.questions(name).question(int(asked.numbers[0])).image_id
             reasoner.check_features(data.features.read(first, 1), str(data.features.info_path))
