@@ -198,6 +198,8 @@ def test_symbolic_agents_are_measured_beside_the_oracle(world, tmp_path, capsys)
     assert "oracle: 100.0 % (100.0 to 100.0)" in printed
     assert printed.count("; oracle leads by ") == 3
     assert f"symbolic: {accuracy['symbolic']:.1f} % (" in printed
+    with pytest.raises(DataError, match=r"found\.json: has figures of oracle, which is given already; name others as"):
+        Evaluate().run(Visual(data=world), ("oracle", str(tmp_path / "found.json")))
     again = Evaluate(save=tmp_path / "again.json")
     assert again.run(Visual(data=world), (f"oracle@{tmp_path / 'found.json'}", "symbolic")) == 0
     assert json.loads((tmp_path / "again.json").read_text("utf-8"))["means"] == figures["means"][:2]

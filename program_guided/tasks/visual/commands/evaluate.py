@@ -115,7 +115,7 @@ class Evaluate:
         drawn = self._drawn(reasoners[names[0]], data, sets[self.split[0]], skipped) if self.sheet is not None else []
         for name, reasoner in reasoners.items():
             found[name] = {name: self._measured(name, reasoner, data, sets)}
-        measured = {name: agent for each in found.values() for name, agent in each.items()}
+        measured = _together(found)
         _check_comparable(measured)
         figures: dict[str, Any] = {"task": "visual", "agents": measured, "means": means(measured)}
         if self.skip_bad:
@@ -302,6 +302,17 @@ def _loaded(name: str, task: Visual) -> Reasoner:
 
     reasoner: Reasoner = load_executor(name, task)
     return reasoner
+
+
+def _together(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Figures of all agents, each of which must be given once."""
+    measured: dict[str, Any] = {}
+    for given, agents in found.items():
+        twice = sorted(measured.keys() & agents.keys())
+        if twice:
+            raise DataError(f"{given}: has figures of {twice[0]}, which is given already; name others as AGENT@{given}")
+        measured |= agents
+    return measured
 
 
 def _saved(name: str, splits: Sequence[str]) -> dict[str, Any]:
