@@ -248,7 +248,7 @@ def test_shuffled_figures_say_so(world, checkpoint, tmp_path, capsys):
 @pytest.mark.parametrize("name", ["oracle", "symbolic", "symbolic-repair"])
 def test_only_checkpoints_can_be_shown_other_pictures(world, name):
     with pytest.raises(DataError, match=f"shuffled: name checkpoints, not {name}"):
-        Evaluate(shuffled=True).run(Visual(data=world), (name,))
+        Evaluate(shuffled=True).run(Visual(data=world), ("no such checkpoint is looked for", name))
 
 
 def test_symbolic_agents_need_the_vectors_of_the_detector(world, tmp_path):

@@ -620,6 +620,7 @@ def test_a_wrong_command_gets_one_clear_error(arguments, message, tmp_path):
         (Evaluate(sheet=Path("x.gif")), ("x",), "must end with .png"),
         (Evaluate(sheet=Path("x.png")), ("oracle",), "name one first"),
         (Evaluate(), ("x.json",), "x.json"),
+        (Evaluate(images=Path("/")), ("oracle",), "images /: they are what a sheet is drawn on; name a sheet"),
     ],
 )
 def test_wrong_options_of_evaluate_are_errors(options, agents, message, tmp_path, monkeypatch):

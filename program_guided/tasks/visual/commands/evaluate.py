@@ -140,8 +140,15 @@ class Evaluate:
         for path in (self.save, self.predictions):
             if path is not None:
                 check_writable(path)
+        untrained = [name for name in names if name in BUILT_IN]
+        if self.shuffled and untrained:
+            raise DataError(
+                f"shuffled: name checkpoints, not {untrained[0]}, which would execute programs on other scenes"
+            )
         if self.sheet is None and self.only != "any":
             raise DataError(f"only {self.only}: it chooses the questions of a sheet; name a sheet")
+        if self.sheet is None and self.images is not None:
+            raise DataError(f"images {self.images}: they are what a sheet is drawn on; name a sheet")
         if self.sheet is not None:
             check_png(self.sheet)
             if not names or names[0] in BUILT_IN:
@@ -374,8 +381,6 @@ def _answering(name: str, reasoner: Reasoner | None, shuffled: bool) -> Answerin
 
     if reasoner is not None:
         return partial(answer_questions, reasoner.model, shuffled=shuffled)
-    if shuffled:
-        raise DataError(f"shuffled: name checkpoints, not {name}, which would execute programs on other scenes")
     return oracle_answers if name == ORACLE else partial(symbolic_answers, SYMBOLIC[name])
 
 
