@@ -249,6 +249,18 @@ def test_a_share_of_the_questions_is_relabelled(world):
     assert about("partial", 0.5) is None, "without the oracle there are no labels"
 
 
+def test_graphs_of_a_release_are_not_complete_and_nothing_is_relabelled_there(world, tmp_path):
+    for path in world.glob("*.json"):
+        if path.name != WORLD_FILE:
+            shutil.copy(path, tmp_path)
+    make_index(tmp_path, tmp_path / "index")
+    task = Visual(data=tmp_path, features=world / "objects")
+    assert Visual(data=world).opened.ontology.complete
+    assert not task.opened.ontology.complete
+    learner = task.learner(built(task), SupervisedSettings(relabelled=0.5), "dense", seed=0)
+    assert learner._about(np.arange(60)) is None
+
+
 def test_rare_kinds_of_questions_are_drawn_more_often(world):
     task = Visual(data=world)
     source = task.questions("train_balanced")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,14 +19,14 @@ __all__ = ["VisualData"]
 
 class VisualData:
     """A folder with an index, and the features of its pictures: its folder `objects`, or another folder or file. The
-    release's ontology is read if it lies in the folder `ontology`."""
+    release's ontology is read if it lies in the folder `ontology`; graphs are complete if they are of a built world."""
 
     def __init__(self, folder: Path, features: Path | None = None) -> None:
         self.folder = folder
         self.index = Index.open(folder / "index")
         self.index.check_sources(folder)
         self.features = ObjectFeatures(features or folder / OBJECTS_FOLDER)
-        self.ontology = find_ontology(folder)
+        self.ontology = replace(find_ontology(folder), complete=self.index.header["plan"] is not None)
         self._check_seeds()
 
     def _check_seeds(self) -> None:

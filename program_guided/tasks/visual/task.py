@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, final
@@ -253,6 +253,8 @@ class Visual(TaskBase):
         from program_guided.learning.learner import alone
         from program_guided.learning.supervised import Supervised
 
+        if not self.opened.ontology.complete:  # what a graph does not name may be there
+            settings = replace(settings, relabelled=0.0)
         source = Part(self._train, self._trained_on)
         easy = None if self._clean is None else Part(self._clean, self._trained_on)
         return Supervised(model, source, settings, seed, share, all_reduce or alone, dense=target == "dense", easy=easy)
