@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -771,6 +772,41 @@ def test_dense_supervision_needs_scene_graphs(world, tmp_path):
     make_index(tmp_path, tmp_path / "index")
     with pytest.raises(DataError, match="held-out 2000: train_balanced has no more questions"):
         Visual(data=tmp_path, features=world / "objects").check("partial")
+
+
+def bare(path):
+    """Remove programs and answers of the questions of a file."""
+    records = json.loads(path.read_text("utf-8"))
+    for record in records.values():
+        del record["semantic"], record["answer"]
+    path.write_text(json.dumps(records), "utf-8")
+
+
+def test_sets_without_programs_are_one_clear_error_before_training_begins(world, tmp_path):
+    for path in world.glob("*.json"):
+        if path.name != WORLD_FILE:
+            shutil.copy(path, tmp_path)
+    shutil.copy(world / "test_balanced_questions.json", tmp_path / "submission_all_questions.json")
+    bare(tmp_path / "submission_all_questions.json")
+    make_index(tmp_path, tmp_path / "index")
+    task = Visual(data=tmp_path, features=world / "objects")
+    task.check("dense")
+    with pytest.raises(DataError, match="of submission_all have no program or answer, which the target partial needs"):
+        replace(task, train_set="submission_all").check("partial")
+    bare(tmp_path / "val_balanced_questions.json")
+    make_index(tmp_path, tmp_path / "index")
+    with pytest.raises(DataError, match="no question of val_balanced has a program and an answer"):
+        Visual(data=tmp_path, features=world / "objects").check("partial")
+
+
+def test_a_set_is_not_trained_and_evaluated_on(world):
+    task = Visual(data=world, train_set="val_balanced", held_out=15)
+    source, numbers = task._held_out
+    assert source is task._train
+    assert len(numbers) >= 15
+    assert set(numbers.tolist()).isdisjoint(task._trained_on.tolist())
+    pictures = source.specification_numbers()
+    assert set(pictures[numbers]).isdisjoint(pictures[task._trained_on])
 
 
 def test_without_a_validation_set_the_last_pictures_of_train_are_held_out(world, tmp_path):

@@ -28,6 +28,7 @@ from program_guided.tasks.visual.data import VisualData
 from program_guided.tasks.visual.domain import ANSWER, DOMAIN, OBJECTS, OPEN_ROWS, RESULTS, ROWS
 from program_guided.tasks.visual.features import Detected
 from program_guided.tasks.visual.index.assembly import UNKNOWN_WORD
+from program_guided.tasks.visual.index.parts import NOTHING
 from program_guided.tasks.visual.oracle import execute
 from program_guided.tasks.visual.targets import DenseTargets, dense_targets
 
@@ -73,6 +74,15 @@ class Questions:
 
     def specification_numbers(self) -> NDArray[np.int64]:
         return np.asarray(self.set.columns["image"], np.int64)
+
+    @property
+    def has_program(self) -> NDArray[np.bool_]:
+        return np.diff(self.set.columns["routine"]) > 0
+
+    @property
+    def answerable(self) -> NDArray[np.bool_]:
+        """Questions that have a program and an answer."""
+        return self.has_program & (np.asarray(self.set.columns["answer"]) != NOTHING)
 
     def weights(self) -> NDArray[np.float64]:
         """Sampling weights of the questions, larger for rare kinds."""

@@ -157,9 +157,9 @@ class Visual(TaskBase):
     def _held_out(self) -> tuple[Questions, NDArray[np.int64]]:
         """The questions that are evaluated on: a set, and their numbers in it."""
         name = next((name for name in HELD_OUT if name in self.opened.index.sets), None)
-        if name is not None:
+        if name is not None and name != self._train.set.name:
             source = self.questions(name)
-            return source, np.arange(min(self.held_out, len(source)))
+            return source, np.flatnonzero(source.answerable)[: self.held_out]
         pictures = self._train.specification_numbers()
         order = np.argsort(pictures, kind="stable")
         first = pictures[order][max(0, len(order) - self.held_out)]
@@ -187,6 +187,19 @@ class Visual(TaskBase):
             raise DataError(
                 f"{data.index.folder}: there are no scene graphs of {train}, which the target dense needs; choose the "
                 "target partial"
+            )
+        source, (_, held_out) = self._train, self._held_out
+        fit = source.has_program if target == "dense" else source.answerable
+        if not fit.all():
+            what = "program" if target == "dense" else "program or answer"
+            raise DataError(
+                f"{data.index.folder}: {np.sum(~fit):,} questions of {train} have no {what}, which the target "
+                f"{target} needs; name another set"
+            )
+        if not len(held_out):
+            raise DataError(
+                f"{data.index.folder}: no question of {self._held_out[0].set.name} has a program and an answer, so "
+                "that nothing can be evaluated on; index other sets"
             )
         if not len(self._trained_on):
             raise DataError(f"held-out {self.held_out}: {train} has no more questions; hold fewer out")
