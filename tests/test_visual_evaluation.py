@@ -13,6 +13,7 @@ import program_guided
 from program_guided.errors import DataError
 from program_guided.language.syntax import flatten
 from program_guided.learning.trainer import train
+from program_guided.tasks.visual.batches import other_pictures as shuffled_pictures
 from program_guided.tasks.visual.commands.evaluate import MEASURES, Evaluate, means
 from program_guided.tasks.visual.commands.run import Run
 from program_guided.tasks.visual.data import VisualData
@@ -215,9 +216,23 @@ def test_the_usual_answers_are_of_train(world, tmp_path):
 
 
 def other_pictures(world):
-    """Each question's picture, half way round the list."""
+    """For each question, the picture half way round the list of all."""
     images = [question.image_id for question in questions(world)]
-    return np.roll(images, len(images) // 2).tolist()
+    every = sorted(set(images), key=VisualData(world).index.images.index)
+    return [every[(every.index(image) - len(every) // 2) % len(every)] for image in images]
+
+
+@pytest.mark.parametrize("counts", [(5, 1, 1), (1, 8, 1), (1, 1), (3, 3, 3, 3)])
+def test_no_picture_is_its_own_other_one(counts):
+    own = np.repeat(np.arange(len(counts)), counts)
+    other = shuffled_pictures(own)
+    assert (own != other).all()
+    assert len({*zip(own.tolist(), other.tolist(), strict=True)}) == len(counts)
+
+
+def test_one_picture_has_no_other():
+    with pytest.raises(DataError, match="all questions are about one picture"):
+        shuffled_pictures(np.array([4, 4]))
 
 
 def test_shuffled_questions_are_answered_about_other_pictures(world, checkpoint):

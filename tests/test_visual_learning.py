@@ -30,6 +30,7 @@ from program_guided.learning.settings import SupervisedSettings
 from program_guided.learning.supervised import result_loss
 from program_guided.learning.trainer import Job, train
 from program_guided.registry import build_model, model_config
+from program_guided.tasks.visual.batches import other_pictures
 from program_guided.tasks.visual.commands.evaluate import MEASURES, Evaluate, means
 from program_guided.tasks.visual.commands.run import Run
 from program_guided.tasks.visual.data import VisualData
@@ -483,9 +484,9 @@ def elsewhere(world, reasoner):
     """True for each question of test about another picture that is answered as by the oracle, if it has an answer."""
     data = VisualData(world)
     questions = list(data.index.questions("test_balanced"))
-    images = [question.image_id for question in questions]
+    images = other_pictures(np.array([int(question.image_id) for question in questions]))
     verdicts = []
-    for question, image in zip(questions, np.roll(images, len(images) // 2).tolist(), strict=True):
+    for question, image in zip(questions, map(str, images.tolist()), strict=True):
         scene = data.index.scene(image)
         answer = execute(question.program, scene)[-1].value
         if isinstance(answer, bool) or answer in reasoner.task.results["Answer"].values:

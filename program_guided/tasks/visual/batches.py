@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from program_guided.errors import DataError
 from program_guided.language.domain import BOOLEAN
 from program_guided.language.syntax import Program
 from program_guided.language.vocabulary import Vocabulary
@@ -32,7 +33,7 @@ from program_guided.tasks.visual.index.parts import NOTHING
 from program_guided.tasks.visual.oracle import execute
 from program_guided.tasks.visual.targets import DenseTargets, dense_targets
 
-__all__ = ["BOOLEAN_TARGETS", "TYPES", "Questions", "arrays_of", "programs_of"]
+__all__ = ["BOOLEAN_TARGETS", "TYPES", "Questions", "arrays_of", "other_pictures", "programs_of"]
 
 BOOLEAN_TARGETS = {"yes": 0, "no": 1}
 """Answer of a Boolean -> its target."""
@@ -175,6 +176,14 @@ class Questions:
     def families(self) -> NDArray[np.str_]:
         """Family of every operation; "", the last, for no operation."""
         return np.array([*(row.family for row in _ROWS), ""])
+
+
+def other_pictures(pictures: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Another picture for each: the one half way round the list of all."""
+    every, at = np.unique(pictures, return_inverse=True)
+    if len(every) == 1:
+        raise DataError("shuffled: all questions are about one picture, and there is no other to answer them about")
+    return np.roll(every, len(every) // 2)[at]
 
 
 def programs_of(words: NDArray[Any], inputs: NDArray[Any], exists: NDArray[Any], of: NDArray[Any]) -> Programs:

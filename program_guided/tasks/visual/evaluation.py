@@ -21,7 +21,7 @@ from program_guided.language.syntax import flatten
 from program_guided.learning.evaluation import outputs_of
 from program_guided.models.model import Model
 from program_guided.output import counted
-from program_guided.tasks.visual.batches import Questions
+from program_guided.tasks.visual.batches import Questions, other_pictures
 from program_guided.tasks.visual.data import VisualData
 from program_guided.tasks.visual.domain import DOMAIN
 from program_guided.tasks.visual.index import QuestionSet
@@ -176,10 +176,10 @@ def answer_questions(
     shuffled: bool = False,
 ) -> Answers:
     """Answer questions; `progress` is called with the number answered so far. With `shuffled`, each is answered about
-    the picture half way round the list."""
+    another picture."""
     types = list(source.results.values())
     own = source.specification_numbers()[numbers]
-    about = np.roll(own, len(own) // 2) if shuffled else own
+    about = other_pictures(own) if shuffled else own
     predictions: dict[str, str] = {}
     right: Counter[str] = Counter()
     known: Counter[str] = Counter()
@@ -209,10 +209,12 @@ def answer_questions(
 
 
 def answer_elsewhere(model: Model, source: Questions, numbers: NDArray[np.int64]) -> tuple[int, float | None]:
-    """Answer each question about the picture half way round the list: (number of questions to which the oracle has an
-    answer, % of these that are correct, None if there are none)."""
+    """Answer each question about another picture: (number of questions to which the oracle has an answer, % of these
+    that are correct, None if there are none)."""
     own = source.specification_numbers()[numbers]
-    about = np.roll(own, len(own) // 2)
+    if len(np.unique(own)) == 1:
+        return 0, None
+    about = other_pictures(own)
     types = list(source.results.values())
     known = right = 0
     for first in range(0, len(numbers), BATCH):

@@ -35,7 +35,7 @@ from program_guided.language.syntax import Call, flatten
 from program_guided.learning.execution import Programs, execute
 from program_guided.learning.learner import Learner
 from program_guided.learning.results import NO_TARGET
-from program_guided.tasks.visual.batches import BOOLEAN_TARGETS, TYPES, programs_of
+from program_guided.tasks.visual.batches import BOOLEAN_TARGETS, TYPES, other_pictures, programs_of
 from program_guided.tasks.visual.domain import RESULTS, row_of
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
@@ -373,11 +373,10 @@ def prior_answers(data: PictureData) -> dict[str, list[str]]:
 
 
 def _shuffled(batch: QuestionTensors) -> QuestionTensors:
-    """The same questions, each about the picture half way round the list."""
-    pictures = batch.pictures
-    other = np.roll(pictures, len(pictures) // 2)[np.searchsorted(pictures, batch.programs.of.numpy())]
+    """The same questions, each about another picture."""
     programs = batch.programs
-    wrong = Programs(programs.words, programs.inputs, programs.exists, torch.from_numpy(other))
+    other = torch.from_numpy(other_pictures(programs.of.numpy()))
+    wrong = Programs(programs.words, programs.inputs, programs.exists, other)
     return replace(batch, programs=wrong)
 
 
