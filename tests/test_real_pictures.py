@@ -487,6 +487,14 @@ def test_the_command_can_cross_validate_on_train(world, tmp_path, capsys):
     assert figures["note"] == NOT_COMPARABLE
 
 
+def test_named_features_that_are_missing_are_an_error(world, tmp_path):
+    (world / "images").mkdir(exist_ok=True)
+    command = Experiment("pictures", world, features=tmp_path / "typo.h5", out=tmp_path / "out")
+    with pytest.raises(DataError, match="typo"):
+        command.run()
+    assert not list(tmp_path.glob("typo*"))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"seeds": 0}, "seeds must"), ({"folds": 1}, "folds 0 or"), ({"root": Path("nowhere")}, "no such folder")],

@@ -129,22 +129,22 @@ class Experiment:
         return path
 
     def _extracted(self, show: Show, skipped: Skipped) -> Path:
-        """The features of the pictures, extracted if missing."""
+        """The named features, else those of the pictures, extracted if missing."""
         from program_guided.tasks.visual.photographs.extraction import extract
 
-        features = self.features or self.out / "pictures.h5"
-        if not features.exists() or self.features is None:
-            images = self.root / "images"
-            begin = partial(announce, f"extracting features of {images}")
-            found = extract(
-                images,
-                features,
-                skip_bad=self.skip_bad,
-                progress=lambda done, total: show("features", done, total),
-                begin=begin,
-            )
-            for line in found.skipped:
-                skipped.add(line)
+        if self.features is not None:
+            return self.features
+        images, features = self.root / "images", self.out / "pictures.h5"
+        begin = partial(announce, f"extracting features of {images}")
+        found = extract(
+            images,
+            features,
+            skip_bad=self.skip_bad,
+            progress=lambda done, total: show("features", done, total),
+            begin=begin,
+        )
+        for line in found.skipped:
+            skipped.add(line)
         return features
 
     def _figures(self, data: PictureData, settings: PictureSettings, name: str, show: Show) -> dict[str, Any]:
