@@ -199,8 +199,12 @@ def test_symbolic_agents_are_measured_beside_the_oracle(world, tmp_path, capsys)
     assert "oracle: 100.0 % (100.0 to 100.0)" in printed
     assert printed.count("; oracle leads by ") == 3
     assert f"symbolic: {accuracy['symbolic']:.1f} % (" in printed
-    with pytest.raises(DataError, match=r"found\.json: has figures of oracle, which is given already; name others as"):
-        Evaluate().run(Visual(data=world), ("oracle", str(tmp_path / "found.json")))
+    for given in (("oracle", str(tmp_path / "found.json")), (str(tmp_path / "found.json"), "oracle")):
+        Evaluate(save=tmp_path / "both.json").run(Visual(data=world), given)
+        both = json.loads((tmp_path / "both.json").read_text("utf-8"))["agents"]
+        assert [name for name in agents if "measured" in both[name]] == list(agents[1:]), "the oracle is measured now"
+    with pytest.raises(DataError, match=r"both\.json: another file has figures of oracle too; name agents of it as"):
+        Evaluate().run(Visual(data=world), (str(tmp_path / "found.json"), str(tmp_path / "both.json")))
     again = Evaluate(save=tmp_path / "again.json")
     assert again.run(Visual(data=world), (f"oracle@{tmp_path / 'found.json'}", "symbolic")) == 0
     assert json.loads((tmp_path / "again.json").read_text("utf-8"))["means"] == figures["means"][:2]

@@ -312,13 +312,13 @@ def _loaded(name: str, task: Visual) -> Reasoner:
 
 
 def _together(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Figures of all agents, each of which must be given once."""
+    """Figures of all agents: of those that are measured now, not their saved ones."""
     measured: dict[str, Any] = {}
     for given, agents in found.items():
-        twice = sorted(measured.keys() & agents.keys())
-        if twice:
-            raise DataError(f"{given}: has figures of {twice[0]}, which is given already; name others as AGENT@{given}")
-        measured |= agents
+        for name in agents:
+            if name in measured and name not in found:
+                raise DataError(f"{given}: another file has figures of {name} too; name agents of it as AGENT@{given}")
+            measured[name] = found.get(name, agents)[name]
     return measured
 
 
