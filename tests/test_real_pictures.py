@@ -1,6 +1,7 @@
 """Photographs: the words that answered questions imply, evidence for pictures without labels, and the command."""
 
 import json
+import shutil
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -34,13 +35,15 @@ from program_guided.tasks.visual.photographs.pointing import pair_features, plac
 from program_guided.tasks.visual.photographs.reading import untrained
 from program_guided.tasks.visual.photographs.study import (
     CONTROLS,
-    NOT_COMPARABLE,
+    FEW_PICTURES,
+    OF_TESTDEV,
     PictureData,
     PictureSettings,
     PictureTraining,
     _shuffled,
     difference,
     learn,
+    plan_of,
     prior_answers,
     scores,
 )
@@ -466,7 +469,7 @@ def test_the_command_keeps_finished_seeds_and_prints_that_figures_are_not_compar
     options = experiment(world, tmp_path, seeds=2, save=tmp_path / "figures.json")
     assert options.run() == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert NOT_COMPARABLE in printed
+    assert FEW_PICTURES in printed
     figures = json.loads((tmp_path / "figures.json").read_text("utf-8"))
     assert set(figures["accuracy"]) == NINE
     assert "prior + executor - prior" in figures["differences"]
@@ -484,7 +487,38 @@ def test_the_command_can_cross_validate_on_train(world, tmp_path, capsys):
     assert experiment(world, tmp_path, seeds=1, folds=2, json=True).run() == 0
     figures = json.loads(capsys.readouterr().out)
     assert len(figures["folds"]) == 2
-    assert figures["note"] == NOT_COMPARABLE
+    assert figures["note"] == FEW_PICTURES
+
+
+def test_answers_are_kept_for_the_same_programs_answers_and_meanings(data):
+    settings = PictureSettings(**SMALL)
+    known = plan_of(data, settings)
+    (first, *others), test = data.train.questions, data.test
+    answered = replace(data.train, questions=(replace(first, answer="another"), *others))
+    asked = replace(data.train, questions=(replace(first, indexed_program=others[-1].program), *others))
+    changes = {
+        "questions": [replace(data, train=answered), replace(data, train=asked)],
+        "ontology": [replace(data, ontology=replace(data.ontology, complete=False))],
+        "features": [
+            replace(data, parts=replace(data.parts, boxes=data.parts.boxes[:, ::-1])),
+            replace(data, classes=replace(data.classes, class_names=("other",))),
+        ],
+    }
+    for name, every in changes.items():
+        for changed in every:
+            found = plan_of(changed, settings)
+            assert {key for key in known if known[key] != found[key]} == {name}
+    assert plan_of(replace(data, test=test), settings) == known
+
+
+def test_figures_say_of_which_split_they_are(data, world, tmp_path):
+    assert data.note == FEW_PICTURES
+    for name, own in (("train_questions.json", "train"), ("dev_questions.json", "test")):
+        shutil.copy(world / f"{own}_balanced_questions.json", tmp_path / name)
+    make_index(tmp_path, tmp_path / "index")
+    with ObjectFeatures(world / "objects") as features:
+        of_dev = PictureData.read(Index.open(tmp_path / "index"), "train", "dev", features, None, BUILT_IN)
+    assert of_dev.note == OF_TESTDEV
 
 
 def test_named_features_that_are_missing_are_an_error(world, tmp_path):

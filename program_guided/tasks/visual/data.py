@@ -6,8 +6,6 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-
 from program_guided.errors import DataError
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
@@ -69,8 +67,7 @@ class VisualData:
 
     def pictures(self, name: str) -> set[str]:
         """Pictures that a set of questions is about."""
-        numbers = np.unique(self.index.questions(name).columns["image"]).tolist()
-        return {self.index.images[number] for number in numbers}
+        return self.index.questions(name).pictures
 
     def check_pictures(self, name: str) -> None:
         """Raise `DataError` if a set has questions about pictures without features."""

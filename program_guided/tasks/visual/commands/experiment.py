@@ -89,15 +89,13 @@ class Experiment:
         return 0
 
     def _measured(self, data: PictureData, settings: PictureSettings, show: Show) -> dict[str, Any]:
-        from program_guided.tasks.visual.photographs.study import NOT_COMPARABLE
-
         if not self.folds:
             return self._figures(data, settings, "test", show)
         folds = [
             self._figures(data.fold(number, self.folds), settings, f"fold-{number + 1}-of-{self.folds}", show)
             for number in range(self.folds)
         ]
-        return {"note": NOT_COMPARABLE, "accuracy": _mean(folds), "folds": folds}
+        return {"note": data.note, "accuracy": _mean(folds), "folds": folds}
 
     def _data(self, show: Show, skipped: Skipped) -> PictureData:
         """The index and the features, built if missing."""
@@ -117,15 +115,15 @@ class Experiment:
             index = Index.open(folder)
             for line in index.skipped():
                 skipped.add(line)
-            parts = None if self.features else self._parts(index, show)
+            parts = None if self.features else self._parts(index, (train, test), show)
             return PictureData.read(index, train, test, features, parts, find_ontology(self.root))
 
-    def _parts(self, index: Index, show: Show) -> Path:
+    def _parts(self, index: Index, sets: Sequence[str], show: Show) -> Path:
         """The parts of the pictures that questions are about, extracted if missing."""
         from program_guided.tasks.visual.photographs.parts import extract_parts
 
-        path = self.out / "parts.npz"
-        extract_parts(self.root / "images", path, index.images, lambda done, total: show("parts", done, total=total))
+        path, images = self.out / "parts.npz", {image for name in sets for image in index.questions(name).pictures}
+        extract_parts(self.root / "images", path, images, lambda done, total: show("parts", done, total=total))
         return path
 
     def _extracted(self, show: Show, skipped: Skipped) -> Path:

@@ -244,6 +244,11 @@ class QuestionSet:
     def __len__(self) -> int:
         return len(self.columns["question_id"])
 
+    @property
+    def pictures(self) -> set[str]:
+        """Pictures that its questions are about."""
+        return {self.index.images[number] for number in np.unique(self.columns["image"]).tolist()}
+
     def __iter__(self) -> Iterator[Question]:
         return (self.question(number) for number in range(len(self)))
 

@@ -11,12 +11,12 @@ executor, whose scores are added; and an executor alone. Each has two controls: 
     answers = learned.answers()                              # {"executor": [...], "executor shuffled": [...]}
     figures = measure(data, {"prior": [...], "executor": [answers["executor"], ...], ...})
 
-Departures from the paper: it has detected objects and a million questions. The data come from the release's testdev
-split, so figures are not comparable with the paper's split.
+Departures from the paper: it has detected objects and a million questions, so figures are not comparable with its own.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -36,7 +36,7 @@ from program_guided.learning.execution import Programs, execute
 from program_guided.learning.learner import Learner
 from program_guided.learning.results import NO_TARGET
 from program_guided.tasks.visual.batches import BOOLEAN_TARGETS, TYPES, other_pictures, programs_of
-from program_guided.tasks.visual.domain import RESULTS, row_of
+from program_guided.tasks.visual.domain import RESULTS, row_of, semantic_of
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.assembly import UNKNOWN_WORD
@@ -54,8 +54,9 @@ from program_guided.tasks.visual.statistics import BLIND_VIEWS, blind_prior
 
 __all__ = [
     "CONTROLS",
+    "FEW_PICTURES",
     "MODELS",
-    "NOT_COMPARABLE",
+    "OF_TESTDEV",
     "Learned",
     "PictureData",
     "PictureSettings",
@@ -69,12 +70,17 @@ ModelName = Literal["prior", "prior + executor", "executor"]
 MODELS: tuple[ModelName, ...] = ("prior", "prior + executor", "executor")
 CONTROLS = ("", " blind", " shuffled")
 """Behind the name of a model: with pictures, without, with wrong ones."""
-NOT_COMPARABLE = "The data come from the testdev split: these figures are not comparable with the paper's split."
+TESTDEV = ("dev", "testdev")
+"""Beginnings of the names of sets that come from the testdev split."""
+OF_TESTDEV = "The data come from the testdev split: these figures are not comparable with the paper's split."
+FEW_PICTURES = "A few pictures alone are trained and tested on: these figures are not comparable with the paper's."
 PRIORS = ("majority", "last operation", "whole program")
 COMPARED = (("prior + executor", "prior"), *((model, model + control) for model in MODELS for control in CONTROLS[1:]))
 """Pairs of models whose difference is measured."""
 BATCH = 512
 """Questions answered in one batch."""
+VERSION = 1
+"""Raised when the same data and settings give other answers."""
 RESAMPLES = 10_000
 """Number of bootstrap resamples of the pictures for an interval."""
 CONFIDENCE = 95
@@ -169,6 +175,8 @@ class PictureData:
     ontology: Ontology
     words: tuple[str, ...]
     answers: tuple[str, ...]
+    note: str
+    """Why figures are not comparable with the paper's."""
 
     @classmethod
     def read(
@@ -186,7 +194,8 @@ class PictureData:
         found = Parts.of_objects(features, images) if parts is None else Parts.read(parts, images)
         named = parts is not None and features.classifies
         classes = found.classes((*features.classifier(), features.class_names()) if named else None)
-        data = cls(train_questions, test_questions, views, found, classes, ontology, tuple(words), tuple(answers))
+        note = OF_TESTDEV if test.startswith(TESTDEV) else FEW_PICTURES
+        data = cls(train_questions, test_questions, views, found, classes, ontology, tuple(words), tuple(answers), note)
         both = set(data.train.pictures.tolist()) & set(data.test.pictures.tolist())
         if both:
             raise DataError(
@@ -201,7 +210,7 @@ class PictureData:
         part = np.random.default_rng(0).permutation(len(pictures)) % folds
         held_out = np.isin(self.train.programs.of.numpy(), pictures[part == number])
         train, test = (self.train.some(np.flatnonzero(which)) for which in (~held_out, held_out))
-        return PictureData(train, test, self.views, self.parts, self.classes, self.ontology, self.words, self.answers)
+        return replace(self, train=train, test=test)
 
     @cached_property
     def weak_labels(self) -> WeakLabels:
@@ -408,7 +417,7 @@ def measure(data: PictureData, predicted: Mapping[str, Sequence[Sequence[str]]])
     types = test.types()
     views = {name: BLIND_VIEWS[name] for name in PRIORS}
     return {
-        "note": NOT_COMPARABLE,
+        "note": data.note,
         "questions": {"train": len(data.train.questions), "test": len(test.questions)},
         "pictures": {"train": len(data.train.pictures), "test": len(test.pictures)},
         "seeds": {name: [float(100 * each.mean()) for each in rights] for name, rights in right.items()},
@@ -444,8 +453,16 @@ def difference(
 
 def plan_of(data: PictureData, settings: PictureSettings) -> dict[str, Any]:
     """Everything that the answers depend on, apart from the seed."""
+    digest = hashlib.sha256()
+    for array in (*data.views.groups, *vars(data.parts).values(), *vars(data.classes).values()):
+        digest.update(np.ascontiguousarray(array).tobytes() if isinstance(array, np.ndarray) else repr(array).encode())
     return {
+        "version": VERSION,
         "settings": asdict(settings),
-        "questions": [[each.key for each in batch.questions] for batch in (data.train, data.test)],
-        "features": [float(np.abs(np.asarray(group)).sum()) for group in (*data.views.groups, data.parts.features)],
+        "questions": [
+            [[each.key, each.image_id, each.answer, semantic_of(each.program)] for each in batch.questions]
+            for batch in (data.train, data.test)
+        ],
+        "ontology": data.ontology.digest,
+        "features": digest.hexdigest(),
     }
