@@ -219,6 +219,14 @@ def test_a_test_question_without_program_and_answer_is_kept(tmp_path):
     assert questions.question(0) == next(iter(read_questions(root / "test_questions.json")))
 
 
+def test_an_index_of_fewer_sets_keeps_no_columns_of_the_others(world, tmp_path):
+    make_index(world, tmp_path / "once", ("val_balanced",))
+    make_index(world, tmp_path / "twice")
+    make_index(world, tmp_path / "twice", ("val_balanced",))
+    assert contents(tmp_path / "twice") == contents(tmp_path / "once")
+    assert sorted(path.name for path in (tmp_path / "twice" / "questions").iterdir()) == ["val_balanced"]
+
+
 def test_processes_and_the_size_of_parts_change_nothing(world, index, tmp_path, monkeypatch):
     assert make_index(world, tmp_path / "two", processes=2)
     assert contents(tmp_path / "two") == contents(index.folder)
