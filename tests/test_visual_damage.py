@@ -110,6 +110,13 @@ def test_what_a_rebuild_leaves_is_its_own(world):
         Index.open(world / "index")
 
 
+def test_pictures_have_the_noise_that_the_detector_sees(tmp_path):
+    for noise in (1.0, 5.0):
+        write_world(tmp_path / str(noise), SIZES, 0, SIGHTS, pictures=1, noise=noise)
+    one, other = (next(tmp_path.glob(f"{noise}/pictures/*.png")).read_bytes() for noise in (1.0, 5.0))
+    assert one != other
+
+
 def test_features_of_another_world_that_was_interrupted_are_removed(tmp_path):
     both = {"objects": Simulation(), "clean": Simulation(noise=0.0)}
     with pytest.raises(KeyboardInterrupt):

@@ -69,7 +69,7 @@ class Build:
         sights = sights_of(self.sights, self.noise)
         announce(f"building a world in {self.out}", *cost_of(splits))
         with progress_bars() as progress:
-            write_world(self.out, splits, self.seed, sights, bar_for_each(progress), self.pictures)
+            write_world(self.out, splits, self.seed, sights, bar_for_each(progress), self.pictures, self.noise)
         print(f"wrote {self.out}; next: proto dataset index visual --root {self.out}")
         return 0
 

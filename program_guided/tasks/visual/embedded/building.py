@@ -169,8 +169,10 @@ def write_world(
     sights: Mapping[str, Sight] | None = None,
     progress: Progress = lambda what, done, total: None,
     pictures: int = 0,
+    noise: float = 1.0,
 ) -> None:
-    """Write the questions, scene graphs, choices and features of all splits, and some scenes of test as pictures.
+    """Write the questions, scene graphs, choices and features of all splits, and some scenes of test as pictures, with
+    the `noise` of their camera.
 
     A world that is already there is replaced: its plan and its index are removed first. One that was interrupted is
     completed: files that are there are not written again.
@@ -184,7 +186,7 @@ def write_world(
             files += write_questions(folder, split, count, seed, resumed, progress)
         for name, sight in sights.items():
             files += write_features(folder / name, splits, seed, sight, resumed, progress)
-        files += _draw(folder / "pictures", min(pictures, splits.get("test", 0)), seed, progress)
+        files += _draw(folder / "pictures", min(pictures, splits.get("test", 0)), seed, noise, progress)
 
 
 def write_questions(
@@ -276,15 +278,15 @@ def _rows(path: Path, number: int, ids: Sequence[tuple[str, int]]) -> dict[str, 
     }
 
 
-def _draw(folder: Path, count: int, seed: int, progress: Progress) -> list[Path]:
+def _draw(folder: Path, count: int, seed: int, noise: float, progress: Progress) -> list[Path]:
     """Draw scenes of test; the paths of the pictures."""
     from program_guided.tasks.visual.drawing.scene import Camera, draw_picture
 
-    paths: list[Path] = []
+    paths, camera = list[Path](), Camera().times(noise)
     for scene in scenes_of("test", count, seed):
         paths.append(folder / f"{scene.image_id}.png")
         with renamed(paths[-1]) as temporary:
-            draw_picture(scene, camera=Camera()).save(temporary, "PNG")
+            draw_picture(scene, camera=camera).save(temporary, "PNG")
         progress("pictures", len(paths), count)
     return paths
 
