@@ -23,6 +23,7 @@ from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.building import make_index
 from program_guided.tasks.visual.ontology import BUILT_IN
+from program_guided.tasks.visual.photographs import parts
 from program_guided.tasks.visual.photographs.answer_prior import AnswerPrior
 from program_guided.tasks.visual.photographs.backbone import load_backbone
 from program_guided.tasks.visual.photographs.detector import KINDS, convert, detector_path, find_detector
@@ -519,6 +520,16 @@ def test_figures_say_of_which_split_they_are(data, world, tmp_path):
     with ObjectFeatures(world / "objects") as features:
         of_dev = PictureData.read(Index.open(tmp_path / "index"), "train", "dev", features, None, BUILT_IN)
     assert of_dev.note == OF_TESTDEV
+
+
+def test_parts_are_of_pictures_that_questions_of_the_two_sets_are_about(world, tmp_path, monkeypatch):
+    index, wanted = Index.open(world / "index"), list[set[str]]()
+    monkeypatch.setattr(parts, "extract_parts", lambda images, out, only, progress: wanted.append(only))
+    Experiment("pictures", world, out=tmp_path)._parts(index, ("train_balanced", "test_balanced"), print)
+    (found,) = wanted
+    assert found == index.questions("train_balanced").pictures | index.questions("test_balanced").pictures
+    assert found.isdisjoint(index.questions("val_balanced").pictures)
+    assert found < set(index.images)
 
 
 def test_named_features_that_are_missing_are_an_error(world, tmp_path):
