@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 import program_guided
+from program_guided.cli.tasks import task_of_agents
 from program_guided.errors import DataError
 from program_guided.language.syntax import flatten
 from program_guided.learning.trainer import train
@@ -268,6 +269,12 @@ def test_shuffled_figures_say_so(world, checkpoint, tmp_path, capsys):
 def test_only_checkpoints_can_be_shown_other_pictures(world, name):
     with pytest.raises(DataError, match=f"shuffled: name checkpoints, not {name}"):
         Evaluate(shuffled=True).run(Visual(data=world), ("no such checkpoint is looked for", name))
+
+
+def test_symbolic_agents_tell_their_task():
+    for name in ("symbolic", "symbolic-majority", "symbolic-repair"):
+        assert task_of_agents(("oracle", name), None).task_name == "visual"
+    assert task_of_agents(("oracle",), None).task_name == "minecraft"
 
 
 def test_symbolic_agents_need_the_vectors_of_the_detector(world, tmp_path):
