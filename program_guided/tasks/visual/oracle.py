@@ -25,7 +25,7 @@ from program_guided.tasks.visual.domain import DOMAIN, Row, negated, row_of
 from program_guided.tasks.visual.graph import Scene
 from program_guided.tasks.visual.ontology import BUILT_IN, Ontology
 
-__all__ = ["COMMON", "PLACED", "SCENE", "Guess", "Ids", "Result", "Value", "answer_of", "execute", "position"]
+__all__ = ["COMMON", "PLACED", "SCENE", "Ids", "Repair", "Result", "Value", "answer_of", "execute", "position"]
 
 SCENE = "scene"
 """Id of the picture as a whole: the result of `select(scene)`."""
@@ -69,8 +69,8 @@ class _Undetermined(Exception):
     """The scene graph does not determine the result."""
 
 
-Guess = Callable[[Row, Ids, Sequence[Value]], Ids]
-"""The objects that a routine, by its row, words and inputs, would find if it had to find some."""
+Repair = Callable[[int, Row, Ids, Sequence[Value]], Ids]
+"""The objects to go on with where a routine, by its number, row, words and inputs, has found none."""
 
 
 def execute(
@@ -78,19 +78,19 @@ def execute(
     scene: Scene,
     ontology: Ontology = BUILT_IN,
     found: Sequence[Ids | None] = (),
-    guess: Guess | None = None,
+    repair: Repair | None = None,
 ) -> tuple[Result, ...]:
     """Results of all routines; with `if` or `loop`, of all rows of the routine table. `found`: what routines are known
-    to find (`domain.found_ids`), which is better than executing their words again. `guess`: what a routine finds that
-    found nothing, but is not asked whether there is something."""
-    view = _View(scene, ontology, guess)
+    to find (`domain.found_ids`), which is better than executing their words again. `repair`: called for every routine
+    whose result is no object."""
+    view = _View(scene, ontology, repair)
     if any(not isinstance(node, Call) for node in program.body):
         return _execute_branching(compile_program(program, DOMAIN), view)
     results: list[Result] = []
     for number, call in enumerate(flatten(program.body)):
         known = found[number] if number < len(found) else None
         if known is None or not scene.objects.keys() >= set(known):
-            results.append(_step(view, call, results))
+            results.append(_step(view, number, call, results))
         else:
             results.append(Result(tuple(key for key in scene.objects if key in known)))
     return tuple(results)
@@ -101,7 +101,7 @@ def _execute_branching(table: RoutineTable, view: _View) -> tuple[Result, ...]:
     results, pointer = [Result(None, NOT_REACHED)] * len(table), start(table)
     while not pointer.finished(table):
         row = pointer.routine
-        result = results[row] = _step(view, table.calls[row], results)
+        result = results[row] = _step(view, row, table.calls[row], results)
         if table.kind[row] != Kind.STEP and result.value is None:
             break
         pointer = advance(table, pointer, bool(result.value))
@@ -124,27 +124,27 @@ def position(scene: Scene, key: str, category: str) -> str:
     return placed.words[(share >= low) + (share > high)]
 
 
-def _step(view: _View, call: Call, results: Sequence[Result]) -> Result:
+def _step(view: _View, number: int, call: Call, results: Sequence[Result]) -> Result:
     row, words = row_of(call)
     inputs: list[Value] = []
-    for number in call.inputs:
-        value = results[number].value
+    for given in call.inputs:
+        value = results[given].value
         if value is None:
-            return Result(None, f"step {number} was not executed")
+            return Result(None, f"step {given} was not executed")
         inputs.append(value)
     texts = tuple(map(str, words))
     try:
         value = _FAMILIES[row.family](view, row, texts, inputs)
     except _Undetermined as reason:
         return Result(None, str(reason))
-    return Result(view.guess(row, texts, inputs) if value == () and view.guess is not None else value)
+    return Result(view.repair(number, row, texts, inputs) if value == () and view.repair is not None else value)
 
 
 class _View:
     """Queries about the objects of a scene graph."""
 
-    def __init__(self, scene: Scene, ontology: Ontology, guess: Guess | None = None) -> None:
-        self.scene, self.ontology, self.guess = scene, ontology, guess
+    def __init__(self, scene: Scene, ontology: Ontology, repair: Repair | None = None) -> None:
+        self.scene, self.ontology, self.repair = scene, ontology, repair
 
     def named(self, name: str, among: Callable[[str], bool] = lambda key: True) -> Ids:
         """Objects of a name; undetermined if there is none, but one that looks like it."""

@@ -16,8 +16,9 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from program_guided.language.syntax import Program, flatten
-from program_guided.tasks.visual.domain import Row, negated, row_of
+from program_guided.language.syntax import Program
+from program_guided.language.table import compile_program
+from program_guided.tasks.visual.domain import DOMAIN, Row, negated, row_of
 from program_guided.tasks.visual.embedded.scenes import spatial_relations
 from program_guided.tasks.visual.embedded.vectors import PARTS, ROLES, SCENE_VALUES, VALUE_PARTS, VALUES
 from program_guided.tasks.visual.embedded.vocabulary import CLASS_OF, CLASSES, NAMES, RULE_OF, WORLD_VALUES
@@ -44,23 +45,14 @@ def answer_symbolically(program: Program, detected: Detected, repair: bool = Fal
     if not repair:
         return answer_of(execute(program, scene))
     likely = _Likely(scene, detected)
-    asked = _asked(program)
+    calls = compile_program(program, DOMAIN).calls
+    tested = {call.inputs[0] for call in calls if row_of(call)[0].family == "exist"}
 
-    def guess(row: Row, words: Ids, inputs: Sequence[Value]) -> Ids:
-        return () if (row.family, words) in asked else likely.best(row, words, inputs)
+    def most_likely(number: int, row: Row, words: Ids, inputs: Sequence[Value]) -> Ids:
+        """Nothing for a routine of which the program tests whether it finds something."""
+        return () if number in tested else likely.best(row, words, inputs)
 
-    return answer_of(execute(program, scene, guess=guess))
-
-
-def _asked(program: Program) -> set[tuple[str, Ids]]:
-    """Routines of which a program asks whether they find something."""
-    steps = flatten(program.body)
-    found = set()
-    for call in steps:
-        if row_of(call)[0].family == "exist":
-            row, words = row_of(steps[call.inputs[0]])
-            found.add((row.family, tuple(map(str, words))))
-    return found
+    return answer_of(execute(program, scene, repair=most_likely))
 
 
 def scene_of_detections(detected: Detected) -> Scene:
