@@ -25,6 +25,7 @@ from program_guided.language.syntax import calls
 from program_guided.learning.evaluation import outputs_of
 from program_guided.learning.examples import moved
 from program_guided.learning.execution import TRUE
+from program_guided.learning.execution import execute as run_model
 from program_guided.learning.results import NO_TARGET
 from program_guided.learning.settings import SupervisedSettings
 from program_guided.learning.supervised import result_loss
@@ -423,6 +424,17 @@ def test_the_world_is_built_when_it_is_first_needed(tmp_path, monkeypatch, capsy
     monkeypatch.delattr(building, "write_world")
     for only_test in (False, True):
         assert folders.ready_world(only_test) == Path("out/visual"), "nothing is built twice"
+
+
+@pytest.mark.parametrize("model", ["plus", "paper"])
+def test_attention_to_objects_has_an_axis_of_rows_before_that_of_heads(world, model):
+    task, watch = Visual(data=world), []
+    examples = task.questions("train_balanced").batch(np.arange(3))
+    executor = built(task, model).eval()
+    with torch.inference_mode():
+        run_model(executor, executor.reader.encode(examples.arrays), examples.programs, watch=watch)
+    weights = watch[0]["objects 0"]
+    assert weights.shape[1:] == (1, SMALL["heads"], examples.arrays["exists"].shape[1])
 
 
 @pytest.mark.usefixtures("sight")
