@@ -35,8 +35,9 @@ WORLD_FILE = "world.json"
 FORMAT = "program_guided visual world"
 OBJECTS_FOLDER = "objects"
 """Folder of the features of a world's pictures."""
-FEATURE_FOLDERS = (OBJECTS_FOLDER, "clean", "true", "patches")
-"""Folders of the features of a built world: detected, simulated, detected in the true boxes, and cells of pixels."""
+FEATURE_FOLDERS = (OBJECTS_FOLDER, "clean", "true", "patches", "perfect")
+"""Folders of the features of a built world: detected, simulated, detected in the true boxes, cells of pixels, and
+simulated without any error."""
 REMEDY = "build it again with proto dataset build visual"
 
 

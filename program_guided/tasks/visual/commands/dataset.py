@@ -57,9 +57,9 @@ class Build:
     """Number of scenes of test that are drawn as pictures."""
     noise: float = 1.0
     """Noise, blur, light and clutter of the camera: 0 is a perfect picture, 2 is twice as uncertain as the default."""
-    sights: tuple[Literal["objects", "clean", "true", "patches"], ...] = ("objects", "clean")
+    sights: tuple[Literal["objects", "clean", "true", "patches", "perfect"], ...] = ("objects", "clean")
     """Folders of features: objects, by the detector; clean, simulated; true, by the detector in the true boxes;
-    patches, cells of pixels."""
+    patches, cells of pixels; perfect, simulated without any error."""
 
     def run(self, task: Visual) -> int:
         from program_guided.tasks.visual.embedded.building import cost_of, sights_of, write_world
