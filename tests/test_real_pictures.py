@@ -17,6 +17,7 @@ from program_guided.learning.execution import Programs, execute
 from program_guided.tasks.visual.commands.experiment import Experiment
 from program_guided.tasks.visual.domain import DOMAIN, parse_visual, program_of
 from program_guided.tasks.visual.drawing.findings import Photograph
+from program_guided.tasks.visual.drawing.marks import faces_of
 from program_guided.tasks.visual.embedded.building import write_world
 from program_guided.tasks.visual.embedded.detections import Simulation
 from program_guided.tasks.visual.features import ObjectFeatures
@@ -28,7 +29,7 @@ from program_guided.tasks.visual.photographs.answer_prior import AnswerPrior
 from program_guided.tasks.visual.photographs.backbone import load_backbone
 from program_guided.tasks.visual.photographs.detector import KINDS, convert, detector_path, find_detector
 from program_guided.tasks.visual.photographs.evidence import Evidence, EvidenceReader, PartEvidence
-from program_guided.tasks.visual.photographs.executor import PhotographExecutor
+from program_guided.tasks.visual.photographs.executor import PhotographExecutor, people_of
 from program_guided.tasks.visual.photographs.files import read_picture
 from program_guided.tasks.visual.photographs.part_words import Classes, PartLabels, cross_fit
 from program_guided.tasks.visual.photographs.parts import WINDOWS, Parts, parts_of
@@ -276,6 +277,21 @@ def pointed(look, *routines):
 
 LEFT, MIDDLE, RIGHT = (0.0, 0.4, 0.2, 0.6), (0.4, 0.4, 0.6, 0.6), (0.8, 0.4, 1.0, 0.6)
 SELECT_CAT = {0: "select", 4: "cat"}
+
+
+def test_faces_are_those_of_the_people_that_the_detector_has_found():
+    detected = [(0.1, 0.2, 0.3, 0.8), (0.5, 0.5, 0.9, 0.9), (0.6, 0.1, 0.7, 0.5), WINDOWS[0]]
+    boxes = np.array([*WINDOWS, *detected], np.float32)
+    kinds = np.zeros((len(boxes), len(KINDS)), np.float32)
+    person = KINDS.index("person")
+    kinds[:, person] = [0.9] * len(WINDOWS) + [0.8, 0.1, 0.4, 0.9]
+    found = Parts(boxes[None], np.zeros((1, len(boxes), 1), np.float32), kinds[None], np.zeros((1, len(boxes), 1)))
+    people = people_of(found, 100, 200)
+    assert np.round(people).tolist() == [[10, 40, 30, 160], [60, 20, 70, 100]], "neither windows nor what is filled up"
+    ground = Photograph(100, 200, people=people)
+    assert [face[:2] for face in faces_of(ground, ())] == [pytest.approx((13, 40)), pytest.approx((61.5, 20))]
+    windows = Parts(boxes[None, : len(WINDOWS)], *(each[None, : len(WINDOWS)] for each in (kinds, kinds, kinds)))
+    assert people_of(windows, 100, 200) is None, "without a detector"
 
 
 def test_routines_point_at_the_parts_that_their_words_are_true_of():

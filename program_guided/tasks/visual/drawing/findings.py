@@ -54,6 +54,8 @@ class Photograph:
     detected: tuple[Corners, ...] = ()
     scene: Scene | None = None
     """The scene graph, if there is one, whose objects are named."""
+    people: tuple[Corners, ...] | None = None
+    """Boxes of people; None where they are not known."""
 
 
 Ground = Scene | Photograph

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from PIL import Image, ImageDraw
 
-from program_guided.tasks.visual.drawing.findings import Corners, Finding, Ground
+from program_guided.tasks.visual.drawing.findings import Corners, Finding, Ground, Photograph
 from program_guided.tasks.visual.drawing.labels import area, overlap_area, place_labels, scaled
 from program_guided.tasks.visual.drawing.painting import INK
 from program_guided.tasks.visual.drawing.shapes import font_of, paste_card, paste_disc, text_width
@@ -114,8 +114,11 @@ def boxes_of(ground: Ground) -> list[Corners]:
 
 
 def faces_of(ground: Ground, marks: Sequence[Mark]) -> list[Corners]:
-    """Where faces are: at the top of people; without names, at the top of everything upright that is marked."""
+    """Where faces are: at the top of people; where they are not known, at the top of everything upright that is
+    marked."""
     scene = scene_of_ground(ground)
+    if isinstance(ground, Photograph) and ground.people is not None:
+        return [_top(box, FACE) for box in ground.people]
     if scene is None:
         upright = [mark.box for mark in marks if mark.box[3] - mark.box[1] > mark.box[2] - mark.box[0]]
         return [_top(box, FACE) for box in upright]

@@ -40,7 +40,7 @@ from program_guided.tasks.visual.batches import BOOLEAN_TARGETS
 from program_guided.tasks.visual.domain import ANSWER, OBJECTS
 from program_guided.tasks.visual.drawing.findings import Corners, Finding, Photograph
 from program_guided.tasks.visual.photographs.backbone import load_backbone
-from program_guided.tasks.visual.photographs.detector import find_detector
+from program_guided.tasks.visual.photographs.detector import KINDS, find_detector
 from program_guided.tasks.visual.photographs.files import read_picture
 from program_guided.tasks.visual.photographs.part_words import Classes, WordModel
 from program_guided.tasks.visual.photographs.parts import WINDOWS, Parts, parts_of
@@ -52,12 +52,15 @@ from program_guided.tasks.visual.reasoner import Reasoning
 from program_guided.tasks.visual.task import Visual
 from program_guided.version import VERSION
 
-__all__ = ["PhotographExecutor"]
+__all__ = ["PhotographExecutor", "people_of"]
 
 NAME, WEIGHTS = "photographs", "model.safetensors"
 """Key of the record in `config.json` that tells these executors from others, and the file of all tensors."""
 SHOWN, LEAST = 3, 0.5
 """Maximum number of parts that are drawn, and their least attention as a share of the largest."""
+
+PERSON = 0.3
+"""Probability from which a detected box is that of a person, whose face labels do not cover."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,9 @@ class PhotographExecutor:
         """Execute a program on a photograph; with `attention`, findings have the weights of all parts."""
         check_words(program, Vocabulary(self.words), Visual().domain, source)
         picture = read_picture(path)
-        return self.reason(program, self._parts(picture), Photograph(*picture.size, picture), attention)
+        parts = self._parts(picture)
+        ground = Photograph(*picture.size, picture, people=people_of(parts[0], *picture.size))
+        return self.reason(program, parts, ground, attention)
 
     @torch.inference_mode()
     def reason(
@@ -197,6 +202,15 @@ def _small(name: str, tensor: Tensor) -> Tensor:
 
 def _of_member(tensors: dict[str, Tensor], number: int) -> dict[str, Tensor]:
     return {name.partition(".")[2]: each for name, each in tensors.items() if name.partition(".")[0] == str(number)}
+
+
+def people_of(parts: Parts, width: int, height: int) -> tuple[Corners, ...] | None:
+    """Boxes of the people that the detector has found; None without a detector."""
+    boxes, shares = parts.boxes[0, len(WINDOWS) :], parts.kinds[0, len(WINDOWS) :]
+    if not len(boxes):
+        return None
+    chosen = (shares[:, KINDS.index("person")] >= PERSON) & (boxes != np.array(WINDOWS[0], np.float32)).any(axis=1)
+    return tuple((a, b, c, d) for a, b, c, d in (boxes[chosen] * [width, height, width, height]).tolist())
 
 
 def _chosen(attention: Tensor) -> list[int]:
