@@ -48,11 +48,11 @@ def answer_symbolically(program: Program, detected: Detected, repair: bool = Fal
     calls = compile_program(program, DOMAIN).calls
     tested = {call.inputs[0] for call in calls if row_of(call)[0].family == "exist"}
 
-    def most_likely(number: int, row: Row, words: Ids, inputs: Sequence[Value]) -> Ids:
+    def likeliest(number: int, row: Row, words: Ids, inputs: Sequence[Value]) -> Ids:
         """Nothing for a routine of which the program tests whether it finds something."""
         return () if number in tested else likely.best(row, words, inputs)
 
-    return answer_of(execute(program, scene, repair=most_likely))
+    return answer_of(execute(program, scene, repair=likeliest))
 
 
 def scene_of_detections(detected: Detected) -> Scene:
