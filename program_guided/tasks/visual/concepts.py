@@ -120,7 +120,6 @@ IMPLIED = {
     "male": "man,boy,guy,gentleman,policeman,father,men",
     "female": "woman,girl,lady,mother,women",
     "young": "child,boy,girl,baby,kid,children,toddler,kitten,puppy,calf",
-    "old": "",
 }
 """Attribute -> the names that imply it."""
 

@@ -40,6 +40,7 @@ from program_guided.tasks.visual.domain import RESULTS, row_of, semantic_of
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.assembly import UNKNOWN_WORD
+from program_guided.tasks.visual.intervals import interval
 from program_guided.tasks.visual.ontology import Ontology
 from program_guided.tasks.visual.photographs.answer_prior import AnswerPrior, Traits
 from program_guided.tasks.visual.photographs.evidence import ARGUMENTS, Evidence
@@ -81,10 +82,6 @@ BATCH = 512
 """Questions answered in one batch."""
 VERSION = 1
 """Raised when the same data and settings give other answers."""
-RESAMPLES = 10_000
-"""Number of bootstrap resamples of the pictures for an interval."""
-CONFIDENCE = 95
-"""Percent of the resamples inside of an interval."""
 
 
 FittedPrior = tuple[bool, int, int, AnswerPrior]
@@ -217,7 +214,7 @@ class PictureData:
         """The words that the questions of train imply of their pictures."""
         programs = [_routines(question) for question in self.train.questions]
         answers = [str(question.answer) for question in self.train.questions]
-        return WeakLabels.of(programs, answers, self.train.programs.of.numpy(), len(self.views.classes))
+        return WeakLabels.of(programs, answers, self.train.programs.of.numpy(), len(self.views))
 
     @cached_property
     def fitted(self) -> tuple[Reading, Tensor]:
@@ -271,7 +268,7 @@ class PictureData:
 
     def _similarity(self) -> Tensor:
         """(pictures, pictures) similarity to those of train, scaled to a mean of 1 on the diagonal."""
-        train, found = self.train.pictures, np.zeros((len(self.views.classes),) * 2, np.float32)
+        train, found = self.train.pictures, np.zeros((len(self.views),) * 2, np.float32)
         found[:, train] = self.views.similarity(train)[0]
         return torch.from_numpy(found / found[train, train].mean())
 
@@ -440,15 +437,9 @@ def measure(data: PictureData, predicted: Mapping[str, Sequence[Sequence[str]]])
 def difference(
     one: NDArray[np.bool_], other: NDArray[np.bool_], pictures: NDArray[np.int64], seed: int = 0
 ) -> dict[str, float]:
-    """Difference of two models (seeds, questions) in points, and its bootstrap interval: pictures are resampled with
-    all their questions, since questions about one picture are correlated."""
+    """Difference of two models (seeds, questions) in points, and its interval over pictures."""
     _, of = np.unique(pictures, return_inverse=True)
-    gained = np.bincount(of, one.mean(axis=0) - other.mean(axis=0))
-    counts = np.bincount(of)
-    drawn = np.random.default_rng(seed).integers(0, len(counts), (RESAMPLES, len(counts)))
-    points = 100 * gained[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
-    low, high = np.percentile(points, [(100 - CONFIDENCE) / 2, (100 + CONFIDENCE) / 2])
-    return {"points": float(100 * gained.sum() / counts.sum()), "low": float(low), "high": float(high)}
+    return interval(np.bincount(of, one.mean(axis=0) - other.mean(axis=0)), np.bincount(of), seed)
 
 
 def plan_of(data: PictureData, settings: PictureSettings) -> dict[str, Any]:
