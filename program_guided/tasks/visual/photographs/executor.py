@@ -139,12 +139,12 @@ class PhotographExecutor:
         check_words(program, Vocabulary(self.words), Visual().domain, source)
         picture = read_picture(path)
         parts = self._parts(picture)
-        ground = Photograph(*picture.size, picture, people=people_of(parts[0], *picture.size))
-        return self.reason(program, parts, ground, attention)
+        background = Photograph(*picture.size, picture, people=people_of(parts[0], *picture.size))
+        return self.reason(program, parts, background, attention)
 
     @torch.inference_mode()
     def reason(
-        self, program: Program, parts: tuple[Parts, Classes], ground: Photograph, attention: bool = False
+        self, program: Program, parts: tuple[Parts, Classes], background: Photograph, attention: bool = False
     ) -> Reasoning:
         """Execute a program on the parts of a photograph."""
         vocabulary = Vocabulary(self.words)
@@ -165,7 +165,7 @@ class PhotographExecutor:
             booleans.append(scores[0].softmax(dim=1))
             answers.append(scores[1].softmax(dim=1))
         pointed, truth, answer = (torch.stack(each).mean(dim=0) for each in (points, booleans, answers))
-        corners = _corners(found, ground)
+        corners = _corners(found, background)
         names, findings = [call.result for call in table.calls], []
         for row, call in enumerate(table.calls):
             chosen = _chosen(pointed[row])
@@ -182,7 +182,7 @@ class PhotographExecutor:
             findings.append(
                 Finding(text, result, None, None, boxes, probability, tuple(call.inputs), attention=weights)
             )
-        return Reasoning(None, tuple(findings), None, ground)
+        return Reasoning(None, tuple(findings), None, background)
 
     def _parts(self, picture: Image.Image) -> tuple[Parts, Classes]:
         detector = find_detector() if self.detector else None
@@ -219,7 +219,7 @@ def _chosen(attention: Tensor) -> list[int]:
     return order[attention[order] >= LEAST * attention.max()].tolist()
 
 
-def _corners(parts: Parts, ground: Photograph) -> list[Corners]:
+def _corners(parts: Parts, background: Photograph) -> list[Corners]:
     """Boxes of the parts, in pixels."""
-    size = np.array([ground.width, ground.height] * 2)
+    size = np.array([background.width, background.height] * 2)
     return [(a, b, c, d) for a, b, c, d in (parts.boxes[0] * size).tolist()]
