@@ -165,12 +165,12 @@ class Evaluate:
     def _ask(self, data: VisualData, split: str, reasoners: Mapping[str, Reasoner | None], skipped: Skipped) -> Asked:
         """The questions of a split that all agents answer."""
         from program_guided.tasks.visual.embedded.vectors import SIZE
-        from program_guided.tasks.visual.evaluation import ask
+        from program_guided.tasks.visual.evaluation import select_questions
 
         learned = [reasoner for reasoner in reasoners.values() if reasoner is not None]
         name, every = _sets(data, split)
         seen = bool(reasoners.keys() - {ORACLE})
-        asked = ask(data, name, every, seen, ORACLE in reasoners, skipped if self.skip_bad else None)
+        asked = select_questions(data, name, every, seen, ORACLE in reasoners, skipped if self.skip_bad else None)
         if reasoners.keys() & SYMBOLIC.keys() and data.feature_count != SIZE:
             raise DataError(
                 f"{data.features.info_path}: its vectors have {data.feature_count:,} numbers, but symbolic execution "
