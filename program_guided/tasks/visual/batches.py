@@ -3,12 +3,11 @@
     source = Questions(VisualData(folder), "train_balanced", vocabulary, results_of(answers))
     examples = source.batch(numbers, dense=True)        # `learning.examples.Examples`
 
-Features are cached up to a maximum size; targets are computed when a question is first drawn.
+Targets are computed when a question is first drawn.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -43,8 +42,6 @@ KINDS = np.array([_FAMILIES.index(each) for each in _FAMILIES])
 """Kind of question by its last operation: the family, comparatives as a kind of their own."""
 TYPES = np.array([*(RESULTS.index(operation.output) for operation in DOMAIN.operations), -1])
 """Result type of every operation; -1, the last, for no operation."""
-MAX_FEATURE_BYTES = 2_000_000_000
-"""Maximum size of the features kept in memory."""
 MAX_TARGETS = 200_000
 """Maximum number of questions whose targets are kept in memory."""
 
@@ -54,10 +51,8 @@ class Questions:
 
     def __init__(self, data: VisualData, name: str, vocabulary: Vocabulary, results: Mapping[str, ResultType]) -> None:
         index = data.index
-        self.index, self.set, self.ontology, self._features = index, index.questions(name), data.ontology, data.features
+        self.index, self.set, self.ontology, self._features = index, index.questions(name), data.ontology, data.detected
         self.vocabulary, self.results = vocabulary, results
-        self._cache: OrderedDict[int, Detected] = OrderedDict()
-        self._cache_bytes = 0
         self._targets: dict[int, DenseTargets] = {}
         answers = results[ANSWER]
         assert isinstance(answers, Answer)
@@ -156,17 +151,8 @@ class Questions:
         return frozenset(self.index.scene_ids)
 
     def _detected(self, image: int) -> Detected:
-        """Detected objects of a picture; the least recently used are dropped beyond the maximum size."""
-        if image in self._cache:
-            self._cache.move_to_end(image)
-            return self._cache[image]
-        detected = self._features.read(self.index.images[image])
-        self._cache[image] = detected
-        self._cache_bytes += detected.features.nbytes
-        while self._cache_bytes > MAX_FEATURE_BYTES:
-            _, dropped = self._cache.popitem(last=False)
-            self._cache_bytes -= dropped.features.nbytes
-        return detected
+        """Detected objects of a picture."""
+        return self._features(image)
 
     def detected(self, number: int) -> Detected:
         """Detected objects of a question's picture."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from program_guided.errors import DataError
-from program_guided.tasks.visual.features import ObjectFeatures
+from program_guided.tasks.visual.features import Detected, ObjectFeatures
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.ontology import find_ontology
 from program_guided.tasks.visual.plan import OBJECTS_FOLDER
 
 __all__ = ["VisualData"]
+
+
+MAX_FEATURE_BYTES = 2_000_000_000
+"""Maximum size of the features kept in memory, whichever set of questions they are read for."""
 
 
 class VisualData:
@@ -25,6 +30,8 @@ class VisualData:
         self.index.check_sources(folder)
         self.features = ObjectFeatures(features or folder / OBJECTS_FOLDER)
         self.ontology = replace(find_ontology(folder), complete=self.index.header["plan"] is not None)
+        self._cache: OrderedDict[int, Detected] = OrderedDict()
+        self._cache_bytes = 0
         self._check_seeds()
 
     def _check_seeds(self) -> None:
@@ -38,6 +45,20 @@ class VisualData:
                 f"{self.features.info_path}: is of the world with seed {found[1]} (version {found[0]}), but the "
                 f"questions are of seed {known[1]} (version {known[0]}); give the features of that world"
             )
+
+    def detected(self, image: int) -> Detected:
+        """Detected objects of a picture by its number in the index; the least recently used are dropped beyond the
+        maximum size."""
+        if image in self._cache:
+            self._cache.move_to_end(image)
+            return self._cache[image]
+        detected = self.features.read(self.index.images[image])
+        self._cache[image] = detected
+        self._cache_bytes += detected.features.nbytes
+        while self._cache_bytes > MAX_FEATURE_BYTES:
+            _, dropped = self._cache.popitem(last=False)
+            self._cache_bytes -= dropped.features.nbytes
+        return detected
 
     @cached_property
     def feature_count(self) -> int:
