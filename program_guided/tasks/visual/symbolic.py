@@ -26,6 +26,7 @@ from program_guided.tasks.visual.features import Detected
 from program_guided.tasks.visual.graph import Box, Scene, SceneObject
 from program_guided.tasks.visual.ontology import BUILT_IN
 from program_guided.tasks.visual.oracle import ANYTHING, SCENE, Ids, Value, answer_of, execute
+from program_guided.tasks.visual.targets import overlap
 
 __all__ = ["answer_symbolically", "scene_of_detections"]
 
@@ -89,22 +90,13 @@ def _groups(relations: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, str
 
 def _kept(vectors: NDArray[np.float32], boxes: NDArray[np.float32]) -> list[int]:
     """Detections that are no clutter, each object once."""
-    shares = vectors[:, PARTS["names"]]
+    shares, overlaps = vectors[:, PARTS["names"]], overlap(boxes, boxes)
     kept: list[int] = []
     for at in np.argsort(-shares.max(axis=1, initial=0), kind="stable").tolist():
-        again = any(
-            shares[at].argmax() == shares[other].argmax() and _overlap(boxes[at], boxes[other]) > SAME for other in kept
-        )
+        again = any(shares[at].argmax() == shares[other].argmax() and overlaps[at, other] > SAME for other in kept)
         if shares[at].max() >= NAMED and not again:
             kept.append(at)
     return sorted(kept)
-
-
-def _overlap(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
-    low, high = np.maximum(one[:2], other[:2]), np.minimum(one[2:], other[2:])
-    shared = float(np.prod(np.clip(high - low, 0, None)))
-    areas = [float(np.prod(each[2:] - each[:2])) for each in (one, other)]
-    return shared / max(1e-6, sum(areas) - shared)
 
 
 def _box(corners: NDArray[np.float32]) -> Box:
