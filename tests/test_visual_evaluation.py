@@ -317,7 +317,7 @@ def test_a_drawing_is_reasoned_about_as_what_the_detector_sees(checkpoint, drawi
     assert [vars(each) for each in found.findings] == [vars(each) for each in expected.findings]
     assert (found.scene, found.right) == (None, None), "without its graph there is no oracle"
     assert {each.truth for each in found.findings} == {None}
-    assert found.ground.picture.tobytes() == Image.open(drawing).tobytes()
+    assert found.background.picture.tobytes() == Image.open(drawing).tobytes()
     of_scene = reasoner.run(PROGRAM, 5)
     assert of_scene.answer == found.answer
     assert [each.boxes for each in of_scene.findings] == [each.boxes for each in found.findings]

@@ -58,15 +58,16 @@ OBJECTS = "Objects"
 ANSWER = "Answer"
 
 SHARED_CATEGORIES = (
-    ",activity,age,brightness,cleanliness,color,company,depth,face expression,fatness,flavor,gender,hardness,height,"
+    "activity,age,brightness,cleanliness,color,company,depth,face expression,fatness,flavor,gender,hardness,height,"
     "hposition,length,material,opaqness,pattern,pose,race,realism,shape,size,sportActivity,state,texture,thickness,"
     "tone,vposition,weather,weight,width"
 )
-"""Categories that filter, verify and choose share; the empty category is the bare operation."""
+"""Categories that filter, verify and choose share."""
 
 
 def _categories(*more: str) -> tuple[str, ...]:
-    return tuple(sorted({*SHARED_CATEGORIES.split(","), *more}))
+    """Categories of a family; the empty one is the bare operation."""
+    return tuple(sorted({"", *SHARED_CATEGORIES.split(","), *more}))
 
 
 FILTERED = _categories("event", "liquid", "orientation", "room", "sport")

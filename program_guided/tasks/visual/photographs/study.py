@@ -439,7 +439,8 @@ def difference(
 ) -> dict[str, float]:
     """Difference of two models (seeds, questions) in points, and its interval over pictures."""
     _, of = np.unique(pictures, return_inverse=True)
-    return interval(np.bincount(of, one.mean(axis=0) - other.mean(axis=0)), np.bincount(of), seed)
+    gained = np.bincount(of, one.mean(axis=0) - other.mean(axis=0)).astype(np.float64)
+    return interval(gained, np.bincount(of), seed)
 
 
 def plan_of(data: PictureData, settings: PictureSettings) -> dict[str, Any]:
