@@ -1,6 +1,6 @@
 """The executor of photographs as it is kept: a folder with `config.json`, like any checkpoint, and its weights.
 
-    PhotographExecutor.of(learned).save(Path("out/real-pictures/executor"))
+    PhotographExecutor.of(learned, settings).save(Path("out/real-pictures/executor"))
     executor = PhotographExecutor.load(Path("out/real-pictures/executor"))
     reasoning = executor.run(program, Path("photo.jpg"))
     reasoning.answer, reasoning.findings[0].result; reasoning.picture().save("reasoning.png")
