@@ -9,15 +9,20 @@ import torch
 from PIL import Image
 
 from program_guided.cli.main import run
+from program_guided.errors import DataError
 from program_guided.models.readers.config import Objects
 from program_guided.models.readers.patches import PatchEncoder
+from program_guided.tasks.visual.checksums import read_record, write_record
 from program_guided.tasks.visual.embedded.building import scenes_of, sights_of, write_world
 from program_guided.tasks.visual.embedded.patches import CELLS, COLUMNS, NUMBERS, ROWS, SIDE, Patches, cells_of
-from program_guided.tasks.visual.features import ObjectFeatures, tile
+from program_guided.tasks.visual.features import ObjectChunks, ObjectFeatures, tile
 from program_guided.tasks.visual.graph import scene_of
 from program_guided.tasks.visual.index.building import make_index
 from program_guided.tasks.visual.oracle import Result
+from program_guided.tasks.visual.packed import FORMAT, RECORD
+from program_guided.tasks.visual.packing import pack
 from program_guided.tasks.visual.targets import dense_targets
+from program_guided.tasks.visual.task import Visual
 
 torch.set_num_threads(1)
 
@@ -89,6 +94,30 @@ def test_features_of_cells_are_read_whole_and_as_drawn(world):
         assert features.read(scene.image_id, 3).boxes.shape == (3, 4)
     with ObjectFeatures(world / "clean") as features:
         assert len(features.read(scene.image_id).boxes) <= 50
+
+
+def test_packed_cells_are_whole_and_known_as_cells(world, tmp_path):
+    packed = tmp_path / "packed"
+    with ObjectChunks(world / "patches") as chunks:
+        with pytest.raises(DataError, match="objects 50: the objects are 192 cells of a picture, of which none"):
+            pack(chunks, packed, 50)
+        pack(chunks, packed)
+    image = next(scenes_of("train", 1, seed=0)).image_id
+    with ObjectFeatures(world / "patches") as exact, ObjectFeatures(packed) as features:
+        assert np.array_equal(exact.read(image).features, features.read(image).features)
+    exact, found = (Visual(data=world, features=each) for each in (world / "patches", packed))
+    assert found.opened.patches == (ROWS, COLUMNS, SIDE)
+    assert found.reader_config == exact.reader_config
+
+
+def test_numbers_that_are_no_vectors_of_the_detector_have_no_names(world, tmp_path):
+    with ObjectChunks(world / "patches") as chunks:
+        pack(chunks, tmp_path / "packed")
+    path = tmp_path / "packed" / RECORD
+    record = read_record(path, FORMAT, "")
+    write_record(path, {key: value for key, value in record.items() if key != "made_by"})
+    config = Visual(data=world, features=path.parent).reader_config
+    assert (config.named, config.depth, config.patch) == (False, -1, 0)
 
 
 @pytest.mark.parametrize("model", ["plus", "paper"])

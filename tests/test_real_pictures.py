@@ -1,6 +1,7 @@
 """Photographs: the words that answered questions imply, evidence for pictures without labels, and the command."""
 
 import json
+import shutil
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -16,17 +17,19 @@ from program_guided.learning.execution import Programs, execute
 from program_guided.tasks.visual.commands.experiment import Experiment
 from program_guided.tasks.visual.domain import DOMAIN, parse_visual, program_of
 from program_guided.tasks.visual.drawing.findings import Photograph
+from program_guided.tasks.visual.drawing.marks import faces_of
 from program_guided.tasks.visual.embedded.building import write_world
 from program_guided.tasks.visual.embedded.detections import Simulation
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.building import make_index
 from program_guided.tasks.visual.ontology import BUILT_IN
+from program_guided.tasks.visual.photographs import parts
 from program_guided.tasks.visual.photographs.answer_prior import AnswerPrior
 from program_guided.tasks.visual.photographs.backbone import load_backbone
 from program_guided.tasks.visual.photographs.detector import KINDS, convert, detector_path, find_detector
 from program_guided.tasks.visual.photographs.evidence import Evidence, EvidenceReader, PartEvidence
-from program_guided.tasks.visual.photographs.executor import PhotographExecutor
+from program_guided.tasks.visual.photographs.executor import PhotographExecutor, people_of
 from program_guided.tasks.visual.photographs.files import read_picture
 from program_guided.tasks.visual.photographs.part_words import Classes, PartLabels, cross_fit
 from program_guided.tasks.visual.photographs.parts import WINDOWS, Parts, parts_of
@@ -34,13 +37,15 @@ from program_guided.tasks.visual.photographs.pointing import pair_features, plac
 from program_guided.tasks.visual.photographs.reading import untrained
 from program_guided.tasks.visual.photographs.study import (
     CONTROLS,
-    NOT_COMPARABLE,
+    FEW_PICTURES,
+    OF_TESTDEV,
     PictureData,
     PictureSettings,
     PictureTraining,
     _shuffled,
     difference,
     learn,
+    plan_of,
     prior_answers,
     scores,
 )
@@ -274,6 +279,21 @@ LEFT, MIDDLE, RIGHT = (0.0, 0.4, 0.2, 0.6), (0.4, 0.4, 0.6, 0.6), (0.8, 0.4, 1.0
 SELECT_CAT = {0: "select", 4: "cat"}
 
 
+def test_faces_are_those_of_the_people_that_the_detector_has_found():
+    detected = [(0.1, 0.2, 0.3, 0.8), (0.5, 0.5, 0.9, 0.9), (0.6, 0.1, 0.7, 0.5), WINDOWS[0]]
+    boxes = np.array([*WINDOWS, *detected], np.float32)
+    kinds = np.zeros((len(boxes), len(KINDS)), np.float32)
+    person = KINDS.index("person")
+    kinds[:, person] = [0.9] * len(WINDOWS) + [0.8, 0.1, 0.4, 0.9]
+    found = Parts(boxes[None], np.zeros((1, len(boxes), 1), np.float32), kinds[None], np.zeros((1, len(boxes), 1)))
+    people = people_of(found, 100, 200)
+    assert np.round(people).tolist() == [[10, 40, 30, 160], [60, 20, 70, 100]], "neither windows nor what is filled up"
+    ground = Photograph(100, 200, people=people)
+    assert [face[:2] for face in faces_of(ground, ())] == [pytest.approx((13, 40)), pytest.approx((61.5, 20))]
+    windows = Parts(boxes[None, : len(WINDOWS)], *(each[None, : len(WINDOWS)] for each in (kinds, kinds, kinds)))
+    assert people_of(windows, 100, 200) is None, "without a detector"
+
+
 def test_routines_point_at_the_parts_that_their_words_are_true_of():
     look = a_look([LEFT, MIDDLE, RIGHT], cat=[3.0, 0.0, 3.0], red=[-3.0, 0.0, 3.0])
     cats, red, other = pointed(
@@ -466,7 +486,7 @@ def test_the_command_keeps_finished_seeds_and_prints_that_figures_are_not_compar
     options = experiment(world, tmp_path, seeds=2, save=tmp_path / "figures.json")
     assert options.run() == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert NOT_COMPARABLE in printed
+    assert FEW_PICTURES in printed
     figures = json.loads((tmp_path / "figures.json").read_text("utf-8"))
     assert set(figures["accuracy"]) == NINE
     assert "prior + executor - prior" in figures["differences"]
@@ -484,7 +504,56 @@ def test_the_command_can_cross_validate_on_train(world, tmp_path, capsys):
     assert experiment(world, tmp_path, seeds=1, folds=2, json=True).run() == 0
     figures = json.loads(capsys.readouterr().out)
     assert len(figures["folds"]) == 2
-    assert figures["note"] == NOT_COMPARABLE
+    assert figures["note"] == FEW_PICTURES
+
+
+def test_answers_are_kept_for_the_same_programs_answers_and_meanings(data):
+    settings = PictureSettings(**SMALL)
+    known = plan_of(data, settings)
+    (first, *others), test = data.train.questions, data.test
+    answered = replace(data.train, questions=(replace(first, answer="another"), *others))
+    asked = replace(data.train, questions=(replace(first, indexed_program=others[-1].program), *others))
+    changes = {
+        "questions": [replace(data, train=answered), replace(data, train=asked)],
+        "ontology": [replace(data, ontology=replace(data.ontology, complete=False))],
+        "features": [
+            replace(data, parts=replace(data.parts, boxes=data.parts.boxes[:, ::-1])),
+            replace(data, classes=replace(data.classes, class_names=("other",))),
+        ],
+    }
+    for name, every in changes.items():
+        for changed in every:
+            found = plan_of(changed, settings)
+            assert {key for key in known if known[key] != found[key]} == {name}
+    assert plan_of(replace(data, test=test), settings) == known
+
+
+def test_figures_say_of_which_split_they_are(data, world, tmp_path):
+    assert data.note == FEW_PICTURES
+    for name, own in (("train_questions.json", "train"), ("dev_questions.json", "test")):
+        shutil.copy(world / f"{own}_balanced_questions.json", tmp_path / name)
+    make_index(tmp_path, tmp_path / "index")
+    with ObjectFeatures(world / "objects") as features:
+        of_dev = PictureData.read(Index.open(tmp_path / "index"), "train", "dev", features, None, BUILT_IN)
+    assert of_dev.note == OF_TESTDEV
+
+
+def test_parts_are_of_pictures_that_questions_of_the_two_sets_are_about(world, tmp_path, monkeypatch):
+    index, wanted = Index.open(world / "index"), list[set[str]]()
+    monkeypatch.setattr(parts, "extract_parts", lambda images, out, only, progress: wanted.append(only))
+    Experiment("pictures", world, out=tmp_path)._parts(index, ("train_balanced", "test_balanced"), print)
+    (found,) = wanted
+    assert found == index.questions("train_balanced").pictures | index.questions("test_balanced").pictures
+    assert found.isdisjoint(index.questions("val_balanced").pictures)
+    assert found < set(index.images)
+
+
+def test_named_features_that_are_missing_are_an_error(world, tmp_path):
+    (world / "images").mkdir(exist_ok=True)
+    command = Experiment("pictures", world, features=tmp_path / "typo.h5", out=tmp_path / "out")
+    with pytest.raises(DataError, match="typo"):
+        command.run()
+    assert not list(tmp_path.glob("typo*"))
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.building import make_index
 from program_guided.tasks.visual.plan import WORLD_FILE, complete_world
 from program_guided.tasks.visual.release.reading import read_questions, read_scenes
+from program_guided.tasks.visual.task import Visual
 from tests.detectors import save_detector
 from tests.test_visual_release import QUESTION, SCENE, features_folder, write
 from tools.soak.damage import KINDS, soak
@@ -107,6 +108,31 @@ def test_what_a_rebuild_leaves_is_its_own(world):
     assert len(own) == 7
     with pytest.raises(DataError, match="there is no finished index"):
         Index.open(world / "index")
+
+
+def test_pictures_have_the_noise_that_the_detector_sees(tmp_path):
+    for noise in (1.0, 5.0):
+        write_world(tmp_path / str(noise), SIZES, 0, SIGHTS, pictures=1, noise=noise)
+    one, other = (next(tmp_path.glob(f"{noise}/pictures/*.png")).read_bytes() for noise in (1.0, 5.0))
+    assert one != other
+
+
+def test_features_of_another_world_that_was_interrupted_are_removed(tmp_path):
+    both = {"objects": Simulation(), "clean": Simulation(noise=0.0)}
+    with pytest.raises(KeyboardInterrupt):
+        write_world(tmp_path, SIZES, 5, both, stop_at("clean"))
+    (tmp_path / "clean" / "gqa_objects_0.h5").write_bytes(b"of seed 5")
+    (tmp_path / "clean" / "mine.txt").write_bytes(b"")
+    write_world(tmp_path, SIZES, 0, SIGHTS)
+    assert [path.name for path in (tmp_path / "clean").iterdir()] == ["mine.txt"]
+
+
+def test_a_folder_of_features_that_the_world_does_not_name_is_refused(world):
+    shutil.copytree(world / "objects", world / "clean")
+    make_index(world, world / "index")
+    with pytest.raises(DataError, match="clean: is no part of the world in"):
+        ObjectFeatures(world / "clean")
+    assert Visual(data=world)._clean is None
 
 
 def test_index_and_features_must_be_of_one_world(world, whole, tmp_path):

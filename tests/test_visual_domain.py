@@ -12,9 +12,11 @@ from program_guided.tasks.visual.domain import (
     DOMAIN,
     OPEN_ROWS,
     ROWS,
+    found_ids,
     parse_visual,
     program_of,
     routine_words,
+    row_of,
     semantic_of,
     table_of,
 )
@@ -145,6 +147,30 @@ def test_all_real_questions_compile_and_lose_only_their_ids():
     for question in questions.values():
         assert round_trip(question["semantic"]) == stripped(question["semantic"])
         assert len(table_of(question["semantic"])) == len(question["semantic"])
+
+
+@pytest.mark.parametrize(
+    ("argument", "ids"), [("bag (42)", ("42",)), ("bag(1, 2)", ("1", "2")), ("bag (-) ", ()), ("bag (\u0663)", None)]
+)
+def test_ids_are_ascii_digits(argument, ids):
+    semantic = [{"operation": "select", "dependencies": [], "argument": argument}]
+    assert found_ids(semantic) == [ids]
+    assert program_of(semantic) == parse_visual("select(bag)")
+
+
+@pytest.mark.parametrize(
+    ("last", "compares", "structural"),
+    [
+        ("choose_larger([1], [2])", True, "compare"),
+        ("choose_comparative([1], bigger, [2])", True, "compare"),
+        ("choose_color([1], red, blue)", False, "choose"),
+        ("choose_attribute([1], sharpness, sharp, blunt)", False, "choose"),
+        ("same_color([1], [2])", False, "compare"),
+    ],
+)
+def test_comparatives_are_the_choices_between_two_inputs(last, compares, structural):
+    row, _ = row_of(parse_visual(f"select(bag)\nselect(wine)\n{last}").body[-1])
+    assert (row.compares, row.structural) == (compares, structural)
 
 
 def test_nothing_in_brackets_reaches_a_table():

@@ -10,15 +10,18 @@ import pytest
 from PIL import Image
 
 import program_guided
+from program_guided.cli.tasks import task_of_agents
 from program_guided.errors import DataError
 from program_guided.language.syntax import flatten
 from program_guided.learning.trainer import train
+from program_guided.tasks.visual.batches import other_pictures as shuffled_pictures
 from program_guided.tasks.visual.commands.evaluate import MEASURES, Evaluate, means
 from program_guided.tasks.visual.commands.run import Run
 from program_guided.tasks.visual.data import VisualData
 from program_guided.tasks.visual.detector.sight import PixelSight
 from program_guided.tasks.visual.domain import parse_visual
 from program_guided.tasks.visual.drawing.scene import Camera, draw_picture
+from program_guided.tasks.visual.embedded.building import sights_of, write_world
 from program_guided.tasks.visual.embedded.scenes import WIDTH, sample_scene
 from program_guided.tasks.visual.embedded.vectors import SIZE
 from program_guided.tasks.visual.evaluation import (
@@ -197,6 +200,12 @@ def test_symbolic_agents_are_measured_beside_the_oracle(world, tmp_path, capsys)
     assert "oracle: 100.0 % (100.0 to 100.0)" in printed
     assert printed.count("; oracle leads by ") == 3
     assert f"symbolic: {accuracy['symbolic']:.1f} % (" in printed
+    for given in (("oracle", str(tmp_path / "found.json")), (str(tmp_path / "found.json"), "oracle")):
+        Evaluate(save=tmp_path / "both.json").run(Visual(data=world), given)
+        both = json.loads((tmp_path / "both.json").read_text("utf-8"))["agents"]
+        assert [name for name in agents if "measured" in both[name]] == list(agents[1:]), "the oracle is measured now"
+    with pytest.raises(DataError, match=r"both\.json: another file has figures of oracle too; name agents of it as"):
+        Evaluate().run(Visual(data=world), (str(tmp_path / "found.json"), str(tmp_path / "both.json")))
     again = Evaluate(save=tmp_path / "again.json")
     assert again.run(Visual(data=world), (f"oracle@{tmp_path / 'found.json'}", "symbolic")) == 0
     assert json.loads((tmp_path / "again.json").read_text("utf-8"))["means"] == figures["means"][:2]
@@ -212,9 +221,23 @@ def test_the_usual_answers_are_of_train(world, tmp_path):
 
 
 def other_pictures(world):
-    """Each question's picture, half way round the list."""
+    """For each question, the picture half way round the list of all."""
     images = [question.image_id for question in questions(world)]
-    return np.roll(images, len(images) // 2).tolist()
+    every = sorted(set(images), key=VisualData(world).index.images.index)
+    return [every[(every.index(image) - len(every) // 2) % len(every)] for image in images]
+
+
+@pytest.mark.parametrize("counts", [(5, 1, 1), (1, 8, 1), (1, 1), (3, 3, 3, 3)])
+def test_no_picture_is_its_own_other_one(counts):
+    own = np.repeat(np.arange(len(counts)), counts)
+    other = shuffled_pictures(own)
+    assert (own != other).all()
+    assert len({*zip(own.tolist(), other.tolist(), strict=True)}) == len(counts)
+
+
+def test_one_picture_has_no_other():
+    with pytest.raises(DataError, match="all questions are about one picture"):
+        shuffled_pictures(np.array([4, 4]))
 
 
 def test_shuffled_questions_are_answered_about_other_pictures(world, checkpoint):
@@ -245,7 +268,20 @@ def test_shuffled_figures_say_so(world, checkpoint, tmp_path, capsys):
 @pytest.mark.parametrize("name", ["oracle", "symbolic", "symbolic-repair"])
 def test_only_checkpoints_can_be_shown_other_pictures(world, name):
     with pytest.raises(DataError, match=f"shuffled: name checkpoints, not {name}"):
-        Evaluate(shuffled=True).run(Visual(data=world), (name,))
+        Evaluate(shuffled=True).run(Visual(data=world), ("no such checkpoint is looked for", name))
+
+
+def test_symbolic_agents_tell_their_task():
+    for name in ("symbolic", "symbolic-majority", "symbolic-repair"):
+        assert task_of_agents(("oracle", name), None).task_name == "visual"
+    assert task_of_agents(("oracle",), None).task_name == "minecraft"
+
+
+def test_symbolic_agents_need_the_vectors_of_the_detector(world, tmp_path):
+    write_world(tmp_path, {"train": 1, "val": 1, "test": 2}, 3, sights_of(("patches",)))
+    make_index(tmp_path, tmp_path / "index")
+    with pytest.raises(DataError, match="its vectors have 768 numbers, but symbolic execution reads the 200"):
+        Evaluate(json=True).run(Visual(data=tmp_path, features=tmp_path / "patches"), ("symbolic",))
 
 
 def test_the_oracle_needs_no_features_and_the_symbolic_agents_no_graphs(world, tmp_path):
@@ -281,7 +317,7 @@ def test_a_drawing_is_reasoned_about_as_what_the_detector_sees(checkpoint, drawi
     assert [vars(each) for each in found.findings] == [vars(each) for each in expected.findings]
     assert (found.scene, found.right) == (None, None), "without its graph there is no oracle"
     assert {each.truth for each in found.findings} == {None}
-    assert found.ground.picture.tobytes() == Image.open(drawing).tobytes()
+    assert found.background.picture.tobytes() == Image.open(drawing).tobytes()
     of_scene = reasoner.run(PROGRAM, 5)
     assert of_scene.answer == found.answer
     assert [each.boxes for each in of_scene.findings] == [each.boxes for each in found.findings]

@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import re
 import signal
 import subprocess
@@ -217,6 +218,26 @@ def test_a_test_question_without_program_and_answer_is_kept(tmp_path):
     assert questions.batch([0]).lengths[0] == 0
     assert questions.batch([0]).answers[0] == -1
     assert questions.question(0) == next(iter(read_questions(root / "test_questions.json")))
+
+
+def test_an_index_of_fewer_sets_keeps_no_columns_of_the_others(world, tmp_path):
+    make_index(world, tmp_path / "once", ("val_balanced",))
+    make_index(world, tmp_path / "twice")
+    make_index(world, tmp_path / "twice", ("val_balanced",))
+    assert contents(tmp_path / "twice") == contents(tmp_path / "once")
+    assert sorted(path.name for path in (tmp_path / "twice" / "questions").iterdir()) == ["val_balanced"]
+
+
+def test_a_replaced_source_of_equal_size_is_warned_of(tmp_path, capsys):
+    root = small(tmp_path / "root")
+    make_index(root, root / "index")
+    Index.open(root / "index").check_sources(root)
+    assert not capsys.readouterr().err
+    path = root / "train_questions.json"
+    path.write_bytes(path.read_bytes())
+    os.utime(path, ns=(0, 0))
+    Index.open(root / "index").check_sources(root)
+    assert "train_questions.json: has another time than when it was indexed" in capsys.readouterr().err
 
 
 def test_processes_and_the_size_of_parts_change_nothing(world, index, tmp_path, monkeypatch):

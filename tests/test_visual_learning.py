@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,11 +25,13 @@ from program_guided.language.syntax import calls
 from program_guided.learning.evaluation import outputs_of
 from program_guided.learning.examples import moved
 from program_guided.learning.execution import TRUE
+from program_guided.learning.execution import execute as run_model
 from program_guided.learning.results import NO_TARGET
 from program_guided.learning.settings import SupervisedSettings
 from program_guided.learning.supervised import result_loss
 from program_guided.learning.trainer import Job, train
 from program_guided.registry import build_model, model_config
+from program_guided.tasks.visual.batches import other_pictures
 from program_guided.tasks.visual.commands.evaluate import MEASURES, Evaluate, means
 from program_guided.tasks.visual.commands.run import Run
 from program_guided.tasks.visual.data import VisualData
@@ -38,13 +41,16 @@ from program_guided.tasks.visual.embedded.building import write_world
 from program_guided.tasks.visual.embedded.detections import Simulation
 from program_guided.tasks.visual.embedded.vectors import SIZE
 from program_guided.tasks.visual.evaluation import answer_questions
+from program_guided.tasks.visual.features import ObjectChunks
 from program_guided.tasks.visual.index.building import make_index
 from program_guided.tasks.visual.oracle import NOT_REACHED, execute
+from program_guided.tasks.visual.packing import pack
 from program_guided.tasks.visual.plan import WORLD_FILE
 from program_guided.tasks.visual.reasoner import Reasoner
 from program_guided.tasks.visual.release.reading import read_questions
 from program_guided.tasks.visual.task import Visual
 from tests.detectors import save_detector
+from tests.test_visual_ontology import FILES
 
 SMALL = {"word_width": 8, "hidden": 32, "heads": 4, "blocks": 1}
 NOISE = 0.3
@@ -113,8 +119,8 @@ def sight_fixture(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def job(world, folder, target="dense", model="plus", **changes):
-    task = Visual(data=world)
+def job(world, folder, target="dense", model="plus", features=None, **changes):
+    task = Visual(data=world, features=features)
     settings = SupervisedSettings(steps=6, eval_every=3, batch_size=32, warmup=2, feature_dropout=0.1, relabelled=0.0)
     config = model_config(model)(**SMALL)
     return Job(task, model, config, task.reader_config, settings, folder, target=target, **changes)
@@ -246,6 +252,18 @@ def test_a_share_of_the_questions_is_relabelled(world):
     assert about("partial", 0.5) is None, "without the oracle there are no labels"
 
 
+def test_graphs_of_a_release_are_not_complete_and_nothing_is_relabelled_there(world, tmp_path):
+    for path in world.glob("*.json"):
+        if path.name != WORLD_FILE:
+            shutil.copy(path, tmp_path)
+    make_index(tmp_path, tmp_path / "index")
+    task = Visual(data=tmp_path, features=world / "objects")
+    assert Visual(data=world).opened.ontology.complete
+    assert not task.opened.ontology.complete
+    learner = task.learner(built(task), SupervisedSettings(relabelled=0.5), "dense", seed=0)
+    assert learner._about(np.arange(60)) is None
+
+
 def test_rare_kinds_of_questions_are_drawn_more_often(world):
     task = Visual(data=world)
     source = task.questions("train_balanced")
@@ -333,6 +351,29 @@ def test_a_training_is_not_resumed_on_other_data(world, tmp_path):
         train(job(other, tmp_path / "run", resume=True))
 
 
+def test_features_and_ontology_are_part_of_what_a_training_was_made_of(tmp_path):
+    world = tmp_path / "world"
+    sights = {"objects": Simulation(noise=NOISE), "clean": Simulation()}
+    write_world(world, {"train": 12, "val": 2, "test": 2}, sights=sights)
+    make_index(world, world / "index")
+    with ObjectChunks(world / "clean") as chunks:
+        pack(chunks, tmp_path / "packed")
+    found = {name: Visual(data=world, features=world / name).identity() for name in sights}
+    assert found["objects"]["features"] != found["clean"]["features"]
+    assert found["objects"] | {"features": ""} == found["clean"] | {"features": ""}
+    assert Visual(data=world).identity() == found["objects"]
+    assert Visual(data=world, features=tmp_path / "packed").identity() == found["clean"]
+    train(job(world, tmp_path / "run"))
+    with pytest.raises(DataError, match="task features was "):
+        train(job(world, tmp_path / "run", resume=True, features=world / "clean"))
+    (world / "ontology").mkdir()
+    for name, text in FILES.items():
+        (world / "ontology" / name).write_text(text, "utf-8")
+    changed = Visual(data=world).identity()
+    assert changed["ontology"] != found["objects"]["ontology"]
+    assert changed | {"ontology": ""} == found["objects"] | {"ontology": ""}
+
+
 def proto(*arguments, folder=None, **environment):
     command, environment = [PROTO, *map(str, arguments)], ENVIRONMENT | environment
     return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=folder, env=environment)
@@ -383,6 +424,17 @@ def test_the_world_is_built_when_it_is_first_needed(tmp_path, monkeypatch, capsy
     monkeypatch.delattr(building, "write_world")
     for only_test in (False, True):
         assert folders.ready_world(only_test) == Path("out/visual"), "nothing is built twice"
+
+
+@pytest.mark.parametrize("model", ["plus", "paper"])
+def test_attention_to_objects_has_an_axis_of_rows_before_that_of_heads(world, model):
+    task, watch = Visual(data=world), []
+    examples = task.questions("train_balanced").batch(np.arange(3))
+    executor = built(task, model).eval()
+    with torch.inference_mode():
+        run_model(executor, executor.reader.encode(examples.arrays), examples.programs, watch=watch)
+    weights = watch[0]["objects 0"]
+    assert weights.shape[1:] == (1, SMALL["heads"], examples.arrays["exists"].shape[1])
 
 
 @pytest.mark.usefixtures("sight")
@@ -444,9 +496,9 @@ def elsewhere(world, reasoner):
     """True for each question of test about another picture that is answered as by the oracle, if it has an answer."""
     data = VisualData(world)
     questions = list(data.index.questions("test_balanced"))
-    images = [question.image_id for question in questions]
+    images = other_pictures(np.array([int(question.image_id) for question in questions]))
     verdicts = []
-    for question, image in zip(questions, np.roll(images, len(images) // 2).tolist(), strict=True):
+    for question, image in zip(questions, map(str, images.tolist()), strict=True):
         scene = data.index.scene(image)
         answer = execute(question.program, scene)[-1].value
         if isinstance(answer, bool) or answer in reasoner.task.results["Answer"].values:
@@ -594,6 +646,7 @@ def test_a_wrong_command_gets_one_clear_error(arguments, message, tmp_path):
         (Evaluate(sheet=Path("x.gif")), ("x",), "must end with .png"),
         (Evaluate(sheet=Path("x.png")), ("oracle",), "name one first"),
         (Evaluate(), ("x.json",), "x.json"),
+        (Evaluate(images=Path("/")), ("oracle",), "images /: they are what a sheet is drawn on; name a sheet"),
     ],
 )
 def test_wrong_options_of_evaluate_are_errors(options, agents, message, tmp_path, monkeypatch):
@@ -732,6 +785,41 @@ def test_dense_supervision_needs_scene_graphs(world, tmp_path):
     make_index(tmp_path, tmp_path / "index")
     with pytest.raises(DataError, match="held-out 2000: train_balanced has no more questions"):
         Visual(data=tmp_path, features=world / "objects").check("partial")
+
+
+def bare(path):
+    """Remove programs and answers of the questions of a file."""
+    records = json.loads(path.read_text("utf-8"))
+    for record in records.values():
+        del record["semantic"], record["answer"]
+    path.write_text(json.dumps(records), "utf-8")
+
+
+def test_sets_without_programs_are_one_clear_error_before_training_begins(world, tmp_path):
+    for path in world.glob("*.json"):
+        if path.name != WORLD_FILE:
+            shutil.copy(path, tmp_path)
+    shutil.copy(world / "test_balanced_questions.json", tmp_path / "submission_all_questions.json")
+    bare(tmp_path / "submission_all_questions.json")
+    make_index(tmp_path, tmp_path / "index")
+    task = Visual(data=tmp_path, features=world / "objects")
+    task.check("dense")
+    with pytest.raises(DataError, match="of submission_all have no program or answer, which the target partial needs"):
+        replace(task, train_set="submission_all").check("partial")
+    bare(tmp_path / "val_balanced_questions.json")
+    make_index(tmp_path, tmp_path / "index")
+    with pytest.raises(DataError, match="no question of val_balanced has a program and an answer"):
+        Visual(data=tmp_path, features=world / "objects").check("partial")
+
+
+def test_a_set_is_not_trained_and_evaluated_on(world):
+    task = Visual(data=world, train_set="val_balanced", held_out=15)
+    source, numbers = task._held_out
+    assert source is task._train
+    assert len(numbers) >= 15
+    assert set(numbers.tolist()).isdisjoint(task._trained_on.tolist())
+    pictures = source.specification_numbers()
+    assert set(pictures[numbers]).isdisjoint(pictures[task._trained_on])
 
 
 def test_without_a_validation_set_the_last_pictures_of_train_are_held_out(world, tmp_path):

@@ -11,11 +11,15 @@ from tests.test_visual_data import real_folder, real_json
 
 FILES = {
     "objects.txt": "animal,9,animal,S,A,G\nanimals,9,animal,P,A,G\n\ndog,5,animal,S\ndogs,5,animal,P\n"
-    "eagle,3,bird,S\nlake,6,place,S,K:sea\nsea,3,place,S\ntaxi,2,vehicle,S,E:cab.taxi cab\npie,4,food,U,S\n",
+    "eagle,3,bird,S\nlake,6,place,S,K:sea\nsea,3,place,S\n"
+    "taxi,2,vehicle,S,E:cab.taxi cab\nfood truck,2,place,S,K:taxi\n"
+    "pie,4,food,U,S\n",
     "attributes.txt": "metal;9;material;C:metal;A:metallic\nchrome;8;material;C:metal;N\nwood;7;material;C:wood\n"
     "tan;5;color;S:beige\nbeige;5;color\nred;5;color\nnylon,51;material;C:rubber\nopen;3;15\nshut;3;15\n"
     "light;1;weight,tone\nheavy;2;weight\n",
-    "relations.txt": "near,5,direct,F\nalong,2,direct,G:near\non,4,direct\n",
+    "relations.txt": "near,5,direct,F\nalong,2,direct,G:near\non,4,direct\nabove,3,direct,F\nunder,2,direct,D:above\n"
+    "below,2,direct,D:above,G:under\nto the left of,2,direct,D:rl\nto the right of,2,direct,D:rl\n"
+    "taller than,2,comparative,G:then\nshorter than,2,comparative,G:then\n",
 }
 
 
@@ -53,6 +57,10 @@ def test_without_files_the_built_in_one_serves(tmp_path):
         ("sea", "lake", None),
         ("taxi", "cab", True),
         ("taxi cab", "vehicle", True),
+        ("food truck", "taxi", None),
+        ("food truck", "vehicle", None),
+        ("food truck", "place", True),
+        ("food truck", "animal", False),
         ("unheard of", "unheard of", True),
         ("unheard of", "animal", False),
     ],
@@ -84,6 +92,59 @@ def test_values_hold_or_not_or_perhaps(ontology, known, category, value, truth):
     assert ontology.holds(known, category, value) is truth
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "truth"),
+    [
+        ("above", "below", True),
+        ("under", "above", True),
+        ("under", "below", False),
+        ("to the right of", "to the left of", True),
+        ("to the right of", "above", False),
+        ("near", "along", False),
+        ("near", "on", False),
+        ("taller than", "shorter than", False),
+    ],
+)
+def test_relations_of_one_axis_are_opposite_if_they_do_not_mean_the_same(ontology, one, other, truth):
+    assert ontology.are_opposite(one, other) is ontology.are_opposite(other, one) is truth
+    assert not BUILT_IN.are_opposite(one, other)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("select(lake); relate(dog, above, subject); exist()", "yes"),
+        ("select(dog); relate(lake, below, subject); exist()", None),
+        ("select(lake); relate(dog, below, object); exist()", None),
+        ("select(lake); relate(dog, below, subject); exist()", "no"),
+        ("select(dog); verify_rel(lake, under, subject)", None),
+        ("select(dog); verify_rel(lake, on, subject)", "no"),
+        ("select(dog); choose_rel(lake, above, below, subject)", None),
+        ("select(lake); choose_rel(dog, above, below, subject)", "above"),
+    ],
+)
+def test_the_opposite_of_a_relation_is_not_certainly_absent(ontology, text, answer):
+    scene = picture(("dog", [], [("above", "1")]), ("lake", [], []))
+    assert answer_of(execute(parse_visual(text.replace("; ", "\n")), scene, ontology)) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("select(dog); select(lake); choose_larger()", "lake"),
+        ("select(dog); select(lake); choose_comparative([1], bigger, [2])", "lake"),
+        ("select(dog); select(lake); choose_smaller()", "dog"),
+        ("select(dog); select(lake); choose_shorter()", "lake"),
+        ("select(dog); select(lake); choose_taller()", "dog"),
+        ("select(dog); relate(lake, taller than, object); exist()", "no"),
+    ],
+)
+def test_comparatives_come_from_the_graph_in_either_direction(ontology, text, answer):
+    scene = picture(("dog", [], [("smaller than", "1")]), ("lake", [], [("shorter than", "0")]))
+    assert answer_of(execute(parse_visual(text.replace("; ", "\n")), scene, ontology)) == answer
+    assert not ontology.mean_the_same("taller than", "shorter than")
+
+
 def test_food_is_healthy_by_its_name_or_category(ontology):
     assert ontology.health("pie") is False
     assert ontology.health("dog") is None
@@ -112,13 +173,25 @@ def picture(*objects):
         ("select(dog); exist()", "yes"),
         ("select(eagle); exist()", "no"),
         ("select(she); exist()", "'she' is known only by the id that stood in brackets"),
-        ("select(dog); filter_color(beige); exist()", "something is similar to beige"),
-        ("select(dog); filter_color(not(beige)); exist()", "something is similar to beige"),
+        ("select(dog); filter_color(beige); exist()", "whether anything is beige is not known"),
+        ("select(dog); filter_color(not(beige)); exist()", "whether anything is not(beige) is not known"),
         ("select(dog); filter_color(red); exist()", "no"),
+        ("select(taxi); filter_color(red); exist()", "whether anything is red is not known"),
+        ("select(taxi); filter_color(not(red)); exist()", "whether anything is not(red) is not known"),
+        ("select(dog); filter_color(not(red)); exist()", "yes"),
         ("select(dog); verify_color(beige)", "color is not known"),
         ("select(dog); verify_color(red)", "no"),
         ("select(taxi); verify_material(metal)", "yes"),
-        ("select(lake); relate(dog, near, subject); exist()", "another relation has the meaning of near"),
+        ("select(lake); relate(dog, near, subject); exist()", "whether anything is related by near is not known"),
+        (
+            "select(dog); relate(_, same color, either); exist()",
+            "whether anything is related by same color is not known",
+        ),
+        (
+            "select(dog); relate(taxi, same color, either); exist()",
+            "whether anything is related by same color is not known",
+        ),
+        ("select(dog); relate(dog, same color, either); exist()", "no"),
         ("select(lake); relate(dog, on, subject); exist()", "no"),
         ("select(dog); select(lake); same_color()", "color is not known"),
         ("select(dog); select(taxi); choose_larger()", "taxi"),

@@ -4,7 +4,9 @@ Definitions. A name covers itself and all names below it. A value is true of an 
 its name; it is false if the object lacks it but has another value of the category (bare: of a category or group that
 holds the value); else it is unknown. Positions are those of the release: where the box's centre is.
 Filters keep objects for which the value is true; `not(..)` keeps the others. Routines on no object, with unknown
-values, or on objects that disagree are not executed, nor are routines that depend on them.
+values, or on objects that disagree are not executed, nor are routines that depend on them. With the release's files,
+graphs are not complete: filters keep objects for which the value is certain, and are not executed if there are none but
+it is unknown of one.
 """
 
 import json
@@ -235,6 +237,9 @@ class Reference:
         return same if same == UNKNOWN else not same
 
 
+PAIRS = {"larger": "smaller", "taller": "shorter", "higher": "lower", "older": "younger"}
+
+
 class ReleaseReference(Reference):
     """The same with the release's files: "no" is not certain of what looks the same, is similar or means the same."""
 
@@ -276,18 +281,26 @@ class ReleaseReference(Reference):
 
     def called(self, name, word):
         name, word = self.name_of(name), self.name_of(word)
+        return True if self.covered(name, word) else self.look_the_same(name, word)
+
+    def looks(self, name):
+        return {name, *self.listed(self.objects.get(name, []), "K", ".")}
+
+    def covered(self, name, word):
+        """Whether a name is below a word, or a plural below a plural, whatever looks the same."""
         reached, fresh = set(), {name}
         while fresh:
             reached |= fresh
             fresh = {parent for each in fresh for parent in self.above(each)} - reached
         fields = self.objects.get(word, [])
-        if {"P", "A"} <= set(fields) and any(category in reached for category in sorted(self.above(word))[:1]):
-            return name == word or "P" in self.objects.get(name, []) or self.look_the_same(name, word)
-        return True if word in reached else self.look_the_same(name, word)
+        if {"P", "A"} <= set(fields):
+            category = min(self.above(word), default=None)
+            return name == word or (category in reached and "P" in self.objects.get(name, []))
+        return word in reached
 
     def look_the_same(self, name, word):
-        looks = [{each, *self.listed(self.objects.get(each, []), "K", ".")} for each in (name, word)]
-        return UNKNOWN if looks[0] & looks[1] else False
+        close = self.looks(name) & self.looks(word) or any(self.covered(each, word) for each in self.looks(name))
+        return UNKNOWN if close else False
 
     def groups_of(self, value):
         plain = [field for field in self.attributes.get(value, [])[1:] if ":" not in field]
@@ -344,41 +357,45 @@ class ReleaseReference(Reference):
         return UNKNOWN if not found and UNKNOWN in truths.values() else found
 
     def do_filter(self, category, argument, ids):
-        found = super().do_filter(category, argument, ids)
-        value = argument[4:-1] if argument.startswith("not(") else argument
-        if isinstance(found, str) or any(self.truth(key, category, value) is True for key in ids):
-            return found
-        for key in ids:
-            if category in ("hposition", "vposition"):
-                continue
-            if category in ("name", "type"):
-                close = self.called(self.record["objects"][key]["name"], value) == UNKNOWN
-            else:
-                known, plain = {self.value_of(each) for each in self.known(key)}, self.value_of(value)
-                close = any(self.close(each, plain) for each in self.beside(known, category, plain))
-            if close:
-                return UNKNOWN
-        return found
+        if self.positioned_scene(ids, category):
+            return UNKNOWN
+        truths = [self.negated_truth(key, category, argument) for key in ids]
+        found = tuple(key for key, truth in zip(ids, truths, strict=True) if truth is True)
+        return UNKNOWN if not found and UNKNOWN in truths else found
 
     def do_relate(self, category, argument, ids):
         name, relation, role = argument.split(",")
         if "scene" in ids:
             return UNKNOWN
-        for names in ([relation], self.meaning(relation)) if role != "_" else ([relation],):
+        for certain in (True, False):
             keys = [
                 key
                 for key in self.record["objects"]
-                if any(self.linked(key, other, each, role) for other in ids for each in names)
+                if any(self.linked_at_all(key, other, relation, role, certain) for other in ids)
             ]
             found = self.all_called(name, keys)
             if found:
-                return found if names == [relation] else UNKNOWN
+                return found if certain else UNKNOWN
         return ()
 
+    def linked_at_all(self, key, other, relation, role, certain):
+        if role == "_" and not certain:
+            return key != other and self.shared(key, other, relation.split(" ", 1)[1]) is not False
+        if any(self.linked(key, other, each, role) for each in ([relation] if certain else self.meaning(relation))):
+            return True
+        return not certain and any(self.linked(other, key, each, role) for each in self.opposite(relation))
+
+    def every(self):
+        return {edge["name"] for thing in self.record["objects"].values() for edge in thing["relations"]}
+
     def meaning(self, relation):
-        own = {relation, *self.listed(self.edges.get(relation, []), "G", ".")}
-        every = {edge["name"] for thing in self.record["objects"].values() for edge in thing["relations"]}
-        return [each for each in every if {each, *self.listed(self.edges.get(each, []), "G", ".")} & own]
+        groups = {each: {*self.listed(self.edges.get(each, []), "G", ".")} - {"then"} for each in self.every()}
+        own = {relation, *self.listed(self.edges.get(relation, []), "G", ".")} - {"then"}
+        return [each for each in self.every() if {each, *groups[each]} & own]
+
+    def opposite(self, relation):
+        axes = {each: [*self.listed(self.edges.get(each, []), "D", "."), each][0] for each in {*self.every(), relation}}
+        return [each for each in self.every() - {*self.meaning(relation)} if axes[each] == axes[relation]]
 
     def linked(self, key, other, relation, role):
         if role == "_":
@@ -401,8 +418,10 @@ class ReleaseReference(Reference):
     def compare(self, word, ids, others):
         if len(ids) == len(others) == 1 and "scene" not in ids + others:
             for one, other in ((ids[0], others[0]), (others[0], ids[0])):
-                if {"name": f"{word} than", "object": other} in self.record["objects"][one]["relations"]:
-                    return self.record["objects"][one]["name"]
+                converse = PAIRS.get(word) or {less: more for more, less in PAIRS.items()}.get(word)
+                for subject, said, target in ((one, word, other), (other, converse, one)):
+                    if {"name": f"{said} than", "object": target} in self.record["objects"][subject]["relations"]:
+                        return self.record["objects"][one]["name"]
         return super().compare(word, ids, others)
 
     def amount(self, word, key):

@@ -82,6 +82,12 @@ def test_what_is_in_front_is_lower_on_the_ground():
     assert ("behind", "0") in scene.objects["1"].relations
 
 
+ORANGE_TWICE = (
+    "one = select(orange)\nthere = exist(one)\nother = select(orange)\nred = verify_color(other, red)\nand(there, red)"
+)
+"""The first step is tested, the second, of the same words, is not."""
+
+
 @pytest.mark.parametrize(
     ("program", "strict", "repaired"),
     [
@@ -103,6 +109,8 @@ def test_what_is_in_front_is_lower_on_the_ground():
         ("fruit = select(orange)\nexist(fruit)", "no", "no"),
         ("fruit = select(fruit)\nblue = filter_color(fruit, blue)\nexist(blue)", "no", "no"),
         ("everything = select(scene)\nquery(everything, weather)", "rainy", "rainy"),
+        (ORANGE_TWICE, None, "no"),
+        (ORANGE_TWICE.replace("and(there, red)", "or(there, red)"), None, "yes"),
     ],
 )
 def test_repair_finds_what_is_most_likely_unless_it_is_asked_whether_there_is_something(program, strict, repaired):

@@ -18,7 +18,7 @@ from program_guided.language import print_program
 from program_guided.tasks.visual.concepts import GROUPS, VALUES
 from program_guided.tasks.visual.domain import DOMAIN, ROWS, parse_visual, program_of, semantic_of
 from program_guided.tasks.visual.drawing.scene import draw_scene
-from program_guided.tasks.visual.embedded.building import hash_seed, scenes_of, write_world
+from program_guided.tasks.visual.embedded.building import hash_seed, scenes_of, sights_of, write_world
 from program_guided.tasks.visual.embedded.detections import Simulation, simulate
 from program_guided.tasks.visual.embedded.entailment import entailed_programs
 from program_guided.tasks.visual.embedded.phrases import full_answer, question_text
@@ -26,7 +26,7 @@ from program_guided.tasks.visual.embedded.questions import make_questions, possi
 from program_guided.tasks.visual.embedded.records import question_record
 from program_guided.tasks.visual.embedded.scenes import FAR, HEIGHT, WIDTH, sample_scene, spatial_relations
 from program_guided.tasks.visual.embedded.templates import TEMPLATES
-from program_guided.tasks.visual.embedded.vectors import PARTS, SIZE, grounds, hosts
+from program_guided.tasks.visual.embedded.vectors import PARTS, SIZE, grounds, hosts, true_vectors
 from program_guided.tasks.visual.embedded.vocabulary import (
     CLASS_OF,
     CLASSES,
@@ -364,6 +364,17 @@ def test_a_perfect_detector_finds_every_object_where_it_is():
     assert (np.sort(overlaps.max(1)) == 1).all()
     for thing, row in zip(scene.objects.values(), overlaps.argmax(1), strict=True):
         assert NAMES[int(found.features[row, PARTS["names"]].argmax())] == thing.name
+
+
+def test_perfect_sight_is_the_truth():
+    sight = sights_of(("perfect",))["perfect"]
+    for scene in scenes_of("train", 20, 0):
+        detected = sight.see(scene, 3)
+        corners = np.array([thing.box.corners for thing in scene.objects.values()])
+        order = [int(np.abs(corners - box).sum(axis=1).argmin()) for box in detected.boxes]
+        assert sorted(order) == list(range(len(corners)))
+        np.testing.assert_allclose(detected.boxes, corners[order], atol=1e-3)
+        np.testing.assert_allclose(detected.features, true_vectors(scene)[order], atol=1e-6)
 
 
 def test_noise_misses_doubles_and_clutter_are_adjustable():

@@ -46,7 +46,8 @@ def task_of_agents(agents: Sequence[str], given: str | None) -> Any:
     unknown = [name for name in agents if name not in BUILT_IN and not name.endswith(".json")]
     if unknown and given is None:
         find(unknown[0])
-    return named_task(given or DEFAULT_TASK)
+    symbolic = any(name in SYMBOLIC for name in agents)
+    return named_task(given or (SYMBOLIC_TASK if symbolic else DEFAULT_TASK))
 
 
 def is_checkpoint(agent: str) -> bool:
@@ -54,7 +55,9 @@ def is_checkpoint(agent: str) -> bool:
     return agent not in ("", *BUILT_IN) and (Path(agent).is_dir() or (SHIPPED / agent).is_dir())
 
 
-BUILT_IN = ("oracle", "planner", "random", "symbolic", "symbolic-majority", "symbolic-repair")
+SYMBOLIC, SYMBOLIC_TASK = ("symbolic", "symbolic-majority", "symbolic-repair"), "visual"
+"""Agents that execute programs on a detector's labels, and the one task that has them."""
+BUILT_IN = ("oracle", "planner", "random", *SYMBOLIC)
 """Agents that are no checkpoints."""
 
 

@@ -25,7 +25,8 @@ from program_guided.models.simd import LANES, add, load, maximum, mul, store, su
 __all__ = ["DotAttention", "Projected", "RowAttention", "TableAttention", "Watch"]
 
 Watch = dict[str, Tensor]
-"""Attention weights by name; a model fills the one it is given."""
+"""Attention weights by name; a model fills the one it is given. Those of readers of objects are (rows of all programs,
+1, heads, objects), all others (rows of all programs, heads, ...)."""
 Projected = tuple[Tensor, Tensor]
 """A table's keys (heads, width / heads, rows) and values (heads, rows, width / heads)."""
 

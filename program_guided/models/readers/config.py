@@ -25,8 +25,9 @@ __all__ = ["Arrays", "CrossAttention", "Custom", "Grid", "Objects", "ReaderConfi
 Arrays = dict[str, NDArray[Any]]
 """A batch of specifications: the first axis of every array counts them."""
 MAX_PARTS = 256
-MAX_SIDE = 64
 """Maximum number of objects or items; each is identified by its place in the list."""
+MAX_SIDE = 64
+"""Maximum number of rows and of columns of a grid."""
 
 
 @dataclass(frozen=True, kw_only=True)

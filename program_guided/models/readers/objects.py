@@ -280,7 +280,7 @@ class ObjectAttention(nn.Module):
             average_attn_weights=False,
         )
         if watch is not None:
-            watch[f"objects {block}"] = weights.detach()
+            watch[f"objects {block}"] = weights.detach().transpose(1, 2)[..., : view.exists.shape[1]]
         result: Tensor = attended
         return result
 

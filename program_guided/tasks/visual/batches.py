@@ -3,12 +3,11 @@
     source = Questions(VisualData(folder), "train_balanced", vocabulary, results_of(answers))
     examples = source.batch(numbers, dense=True)        # `learning.examples.Examples`
 
-Features are cached up to a maximum size; targets are computed when a question is first drawn.
+Targets are computed when a question is first drawn.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from program_guided.errors import DataError
 from program_guided.language.domain import BOOLEAN
 from program_guided.language.syntax import Program
 from program_guided.language.vocabulary import Vocabulary
@@ -25,24 +25,23 @@ from program_guided.learning.execution import Programs
 from program_guided.learning.results import NO_TARGET, Answer, ResultType
 from program_guided.models.readers.config import Arrays, Objects
 from program_guided.tasks.visual.data import VisualData
-from program_guided.tasks.visual.domain import ANSWER, COMPARATIVES, DOMAIN, OBJECTS, OPEN_ROWS, RESULTS, ROWS
+from program_guided.tasks.visual.domain import ANSWER, DOMAIN, OBJECTS, OPEN_ROWS, RESULTS, ROWS
 from program_guided.tasks.visual.features import Detected
 from program_guided.tasks.visual.index.assembly import UNKNOWN_WORD
+from program_guided.tasks.visual.index.parts import NOTHING
 from program_guided.tasks.visual.oracle import execute
 from program_guided.tasks.visual.targets import DenseTargets, dense_targets
 
-__all__ = ["BOOLEAN_TARGETS", "TYPES", "Questions", "arrays_of", "programs_of"]
+__all__ = ["BOOLEAN_TARGETS", "TYPES", "Questions", "arrays_of", "other_pictures", "programs_of"]
 
 BOOLEAN_TARGETS = {"yes": 0, "no": 1}
 """Answer of a Boolean -> its target."""
 _ROWS = [(ROWS | OPEN_ROWS)[each.name] for each in DOMAIN.operations]
-_FAMILIES = [(row.family, row.category in (*COMPARATIVES, "comparative")) for row in _ROWS]
+_FAMILIES = [(row.family, row.compares) for row in _ROWS]
 KINDS = np.array([_FAMILIES.index(each) for each in _FAMILIES])
 """Kind of question by its last operation: the family, comparatives as a kind of their own."""
 TYPES = np.array([*(RESULTS.index(operation.output) for operation in DOMAIN.operations), -1])
 """Result type of every operation; -1, the last, for no operation."""
-MAX_FEATURE_BYTES = 2_000_000_000
-"""Maximum size of the features kept in memory."""
 MAX_TARGETS = 200_000
 """Maximum number of questions whose targets are kept in memory."""
 
@@ -52,10 +51,8 @@ class Questions:
 
     def __init__(self, data: VisualData, name: str, vocabulary: Vocabulary, results: Mapping[str, ResultType]) -> None:
         index = data.index
-        self.index, self.set, self.ontology, self._features = index, index.questions(name), data.ontology, data.features
+        self.index, self.set, self.ontology, self._features = index, index.questions(name), data.ontology, data.detected
         self.vocabulary, self.results = vocabulary, results
-        self._cache: OrderedDict[int, Detected] = OrderedDict()
-        self._cache_bytes = 0
         self._targets: dict[int, DenseTargets] = {}
         answers = results[ANSWER]
         assert isinstance(answers, Answer)
@@ -73,6 +70,15 @@ class Questions:
 
     def specification_numbers(self) -> NDArray[np.int64]:
         return np.asarray(self.set.columns["image"], np.int64)
+
+    @property
+    def has_program(self) -> NDArray[np.bool_]:
+        return np.diff(self.set.columns["routine"]) > 0
+
+    @property
+    def answerable(self) -> NDArray[np.bool_]:
+        """Questions that have a program and an answer."""
+        return self.has_program & (np.asarray(self.set.columns["answer"]) != NOTHING)
 
     def weights(self) -> NDArray[np.float64]:
         """Sampling weights of the questions, larger for rare kinds."""
@@ -145,17 +151,8 @@ class Questions:
         return frozenset(self.index.scene_ids)
 
     def _detected(self, image: int) -> Detected:
-        """Detected objects of a picture; the least recently used are dropped beyond the maximum size."""
-        if image in self._cache:
-            self._cache.move_to_end(image)
-            return self._cache[image]
-        detected = self._features.read(self.index.images[image])
-        self._cache[image] = detected
-        self._cache_bytes += detected.features.nbytes
-        while self._cache_bytes > MAX_FEATURE_BYTES:
-            _, dropped = self._cache.popitem(last=False)
-            self._cache_bytes -= dropped.features.nbytes
-        return detected
+        """Detected objects of a picture."""
+        return self._features(image)
 
     def detected(self, number: int) -> Detected:
         """Detected objects of a question's picture."""
@@ -165,6 +162,14 @@ class Questions:
     def families(self) -> NDArray[np.str_]:
         """Family of every operation; "", the last, for no operation."""
         return np.array([*(row.family for row in _ROWS), ""])
+
+
+def other_pictures(pictures: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Another picture for each: the one half way round the list of all."""
+    every, at = np.unique(pictures, return_inverse=True)
+    if len(every) == 1:
+        raise DataError("shuffled: all questions are about one picture, and there is no other to answer them about")
+    return np.roll(every, len(every) // 2)[at]
 
 
 def programs_of(words: NDArray[Any], inputs: NDArray[Any], exists: NDArray[Any], of: NDArray[Any]) -> Programs:

@@ -7,7 +7,7 @@ those who do not have the release's own files; a name outside of it covers itsel
 
 from __future__ import annotations
 
-__all__ = ["CHILDREN", "GROUPS", "IMPLIED", "RELATION_ANSWERS", "UNHEALTHY", "UPPER", "VALUES", "WHOLESOME"]
+__all__ = ["CHILDREN", "CONVERSE", "GROUPS", "IMPLIED", "RELATION_ANSWERS", "UNHEALTHY", "UPPER", "VALUES", "WHOLESOME"]
 
 CHILDREN = {
     "person": "man,woman,child,lady,guy,gentleman,player,people,men,women,family,couple,crowd,audience,skateboarder,"
@@ -120,9 +120,23 @@ IMPLIED = {
     "male": "man,boy,guy,gentleman,policeman,father,men",
     "female": "woman,girl,lady,mother,women",
     "young": "child,boy,girl,baby,kid,children,toddler,kitten,puppy,calf",
-    "old": "",
 }
 """Attribute -> the names that imply it."""
+
+CONVERSE = {
+    "larger": "smaller",
+    "bigger": "smaller",
+    "smaller": "larger",
+    "taller": "shorter",
+    "shorter": "taller",
+    "higher": "lower",
+    "lower": "higher",
+    "older": "younger",
+    "younger": "older",
+    "healthier": "less healthy",
+    "less healthy": "healthier",
+}
+"""Comparative -> the one that holds of the same two objects the other way round."""
 
 RELATION_ANSWERS = {"to the left of": "left", "to the right of": "right", "in front of": "front"}
 """Relation -> answer of `choose rel`, where they differ."""

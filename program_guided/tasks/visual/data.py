@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-
 from program_guided.errors import DataError
-from program_guided.tasks.visual.features import ObjectFeatures
+from program_guided.tasks.visual.features import Detected, ObjectFeatures
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.ontology import find_ontology
 from program_guided.tasks.visual.plan import OBJECTS_FOLDER
@@ -16,16 +16,22 @@ from program_guided.tasks.visual.plan import OBJECTS_FOLDER
 __all__ = ["VisualData"]
 
 
+MAX_FEATURE_BYTES = 2_000_000_000
+"""Maximum size of the features kept in memory, whichever set of questions they are read for."""
+
+
 class VisualData:
     """A folder with an index, and the features of its pictures: its folder `objects`, or another folder or file. The
-    release's ontology is read if it lies in the folder `ontology`."""
+    release's ontology is read if it lies in the folder `ontology`; graphs are complete if they are of a built world."""
 
     def __init__(self, folder: Path, features: Path | None = None) -> None:
         self.folder = folder
         self.index = Index.open(folder / "index")
         self.index.check_sources(folder)
         self.features = ObjectFeatures(features or folder / OBJECTS_FOLDER)
-        self.ontology = find_ontology(folder)
+        self.ontology = replace(find_ontology(folder), complete=self.index.header["plan"] is not None)
+        self._cache: OrderedDict[int, Detected] = OrderedDict()
+        self._cache_bytes = 0
         self._check_seeds()
 
     def _check_seeds(self) -> None:
@@ -40,6 +46,20 @@ class VisualData:
                 f"questions are of seed {known[1]} (version {known[0]}); give the features of that world"
             )
 
+    def detected(self, image: int) -> Detected:
+        """Detected objects of a picture by its number in the index; the least recently used are dropped beyond the
+        maximum size."""
+        if image in self._cache:
+            self._cache.move_to_end(image)
+            return self._cache[image]
+        detected = self.features.read(self.index.images[image])
+        self._cache[image] = detected
+        self._cache_bytes += detected.features.nbytes
+        while self._cache_bytes > MAX_FEATURE_BYTES:
+            _, dropped = self._cache.popitem(last=False)
+            self._cache_bytes -= dropped.features.nbytes
+        return detected
+
     @cached_property
     def feature_count(self) -> int:
         """Length of an object's feature vector."""
@@ -48,9 +68,15 @@ class VisualData:
     @property
     def patches(self) -> tuple[int, int, int] | None:
         """Rows and columns of cells of pixels, and pixels of a cell's side; None if features are not pixels."""
-        plan = self.features.plan
-        found = plan and plan["features"].get(self.features.info_path.parent.name, {}).get("cells")
+        found = (self.features.made_by or {}).get("cells")
         return tuple(found) if found else None
+
+    @property
+    def named(self) -> bool:
+        """True if features are those of the embedded world's detectors, each number the probability of a name."""
+        from program_guided.tasks.visual.embedded.vectors import SIZE
+
+        return self.features.plan is not None and self.patches is None and self.feature_count == SIZE
 
     def first_of(self, names: tuple[str, ...]) -> str:
         """The first of these sets that the index has."""
@@ -62,8 +88,7 @@ class VisualData:
 
     def pictures(self, name: str) -> set[str]:
         """Pictures that a set of questions is about."""
-        numbers = np.unique(self.index.questions(name).columns["image"]).tolist()
-        return {self.index.images[number] for number in numbers}
+        return self.index.questions(name).pictures
 
     def check_pictures(self, name: str) -> None:
         """Raise `DataError` if a set has questions about pictures without features."""

@@ -58,15 +58,16 @@ OBJECTS = "Objects"
 ANSWER = "Answer"
 
 SHARED_CATEGORIES = (
-    ",activity,age,brightness,cleanliness,color,company,depth,face expression,fatness,flavor,gender,hardness,height,"
+    "activity,age,brightness,cleanliness,color,company,depth,face expression,fatness,flavor,gender,hardness,height,"
     "hposition,length,material,opaqness,pattern,pose,race,realism,shape,size,sportActivity,state,texture,thickness,"
     "tone,vposition,weather,weight,width"
 )
-"""Categories that filter, verify and choose share; the empty category is the bare operation."""
+"""Categories that filter, verify and choose share."""
 
 
 def _categories(*more: str) -> tuple[str, ...]:
-    return tuple(sorted({*SHARED_CATEGORIES.split(","), *more}))
+    """Categories of a family; the empty one is the bare operation."""
+    return tuple(sorted({"", *SHARED_CATEGORIES.split(","), *more}))
 
 
 FILTERED = _categories("event", "liquid", "orientation", "room", "sport")
@@ -85,6 +86,18 @@ COMPARATIVES = (
     "older",
     "younger",
 )
+STRUCTURAL = {
+    "query": "query",
+    "verify": "verify",
+    "exist": "verify",
+    "choose": "choose",
+    "and": "logical",
+    "or": "logical",
+    "same": "compare",
+    "different": "compare",
+    "common": "compare",
+}
+"""Family of the last operation -> structural type of a question."""
 ATTRIBUTE_CATEGORIES = tuple(sorted({*FILTERED, *VERIFIED, *CHOSEN} - {"", "name", "type"}))
 
 
@@ -206,6 +219,16 @@ class Row:
     category: str
     form: Form
 
+    @property
+    def compares(self) -> bool:
+        """True if it chooses the one of two inputs that is more so; the comparative may be unknown elsewhere."""
+        return self.family == "choose" and len(self.operation.inputs) == 2
+
+    @property
+    def structural(self) -> str:
+        """Structural type of questions whose last operation it is."""
+        return "compare" if self.compares else STRUCTURAL[self.family]
+
 
 def _row(family: Family, category: str, *further: Parameter) -> Row:
     release_name = f"{family.name} {category}".rstrip()
@@ -234,9 +257,9 @@ def row_of(call: Call) -> tuple[Row, tuple[Word, ...]]:
     return replace(row, category=str(category), release_name=f"{row.family} {category}"), tuple(words)
 
 
-_BRACKETS = re.compile(r"(?:\s+\([^()]*\)|\s*\((?:-|[\d,\s]+)\))\s*$")
+_BRACKETS = re.compile(r"(?:\s+\([^()]*\)|\s*\((?:-|[0-9,\s]+)\))\s*$")
 """Ids behind an argument, with or without a space before them; `not(large)` does not match."""
-_IDS = re.compile(r"\((-|[\d,\s]+)\)\s*$")
+_IDS = re.compile(r"\((-|[0-9,\s]+)\)\s*$")
 _NEGATION = re.compile(r"not\((.+)\)")
 
 

@@ -1,6 +1,6 @@
 """Predicted answers to questions about pictures, and the accuracy of routines by family.
 
-asked = ask(data, "val_balanced", "val_all", features=True, graphs=False)
+asked = select_questions(data, "val_balanced", "val_all", features=True, graphs=False)
 found = answer_questions(model, source, asked.numbers)
 found.predictions, found.accuracy, found.families
 """
@@ -21,7 +21,7 @@ from program_guided.language.syntax import flatten
 from program_guided.learning.evaluation import outputs_of
 from program_guided.models.model import Model
 from program_guided.output import counted
-from program_guided.tasks.visual.batches import Questions
+from program_guided.tasks.visual.batches import Questions, other_pictures
 from program_guided.tasks.visual.data import VisualData
 from program_guided.tasks.visual.domain import DOMAIN
 from program_guided.tasks.visual.index import QuestionSet
@@ -38,9 +38,9 @@ __all__ = [
     "Asked",
     "answer_elsewhere",
     "answer_questions",
-    "ask",
     "oracle_answers",
     "right_by_picture",
+    "select_questions",
     "symbolic_answers",
 ]
 
@@ -89,7 +89,9 @@ class Asked:
         return numbers[good[numbers]]
 
 
-def ask(data: VisualData, name: str, every: str, features: bool, graphs: bool, skipped: Skipped | None = None) -> Asked:
+def select_questions(
+    data: VisualData, name: str, every: str, features: bool, graphs: bool, skipped: Skipped | None = None
+) -> Asked:
     """Choose the questions of a set that can be answered from `features`, and on scene `graphs`. What lacks these, or
     the program, the answer or the choices that others have, is an error, or counted as skipped."""
     index, on_bad = data.index, refuse if skipped is None else skipped.add
@@ -100,7 +102,7 @@ def ask(data: VisualData, name: str, every: str, features: bool, graphs: bool, s
         raise DataError(f"{index.folder}: the questions of {name} have no programs; {NO_PROGRAMS}")
     if graphs and data.pictures(name).isdisjoint(index.scene_ids):
         raise DataError(f"{index.folder}: there are no scene graphs of {name}, which the oracle needs; leave it out")
-    bad = _bad_pictures(data, name, features, graphs, thorough=skipped is not None)
+    bad = _bad_pictures(data, name, features, graphs, read_features=skipped is not None)
     numbers = _answerable(found, bad, on_bad)
     if not len(numbers):
         raise DataError(f"{index.folder}: no question of {name} can be answered; {SEE_ERROR}")
@@ -110,11 +112,11 @@ def ask(data: VisualData, name: str, every: str, features: bool, graphs: bool, s
     return Asked(name, every, numbers, questions, choices, bool(_have_answer(found).any()), bad)
 
 
-def _bad_pictures(data: VisualData, name: str, features: bool, graphs: bool, thorough: bool) -> dict[str, str]:
-    """Pictures of a set whose features or scene graphs are needed and missing -> error. If `thorough`, all features are
-    read, which takes longer."""
+def _bad_pictures(data: VisualData, name: str, features: bool, graphs: bool, read_features: bool) -> dict[str, str]:
+    """Pictures of a set whose features or scene graphs are needed and missing -> error; to `read_features`, all of
+    them, takes longer."""
     found: dict[str, str] = {}
-    known, drawn = frozenset(() if thorough else data.features.image_ids), frozenset(data.index.scene_ids)
+    known, drawn = frozenset(() if read_features else data.features.image_ids), frozenset(data.index.scene_ids)
     for image in sorted(data.pictures(name)):
         try:
             if features and image not in known:
@@ -176,10 +178,10 @@ def answer_questions(
     shuffled: bool = False,
 ) -> Answers:
     """Answer questions; `progress` is called with the number answered so far. With `shuffled`, each is answered about
-    the picture half way round the list."""
+    another picture."""
     types = list(source.results.values())
     own = source.specification_numbers()[numbers]
-    about = np.roll(own, len(own) // 2) if shuffled else own
+    about = other_pictures(own) if shuffled else own
     predictions: dict[str, str] = {}
     right: Counter[str] = Counter()
     known: Counter[str] = Counter()
@@ -209,10 +211,12 @@ def answer_questions(
 
 
 def answer_elsewhere(model: Model, source: Questions, numbers: NDArray[np.int64]) -> tuple[int, float | None]:
-    """Answer each question about the picture half way round the list: (number of questions to which the oracle has an
-    answer, % of these that are correct, None if there are none)."""
+    """Answer each question about another picture: (number of questions to which the oracle has an answer, % of these
+    that are correct, None if there are none)."""
     own = source.specification_numbers()[numbers]
-    about = np.roll(own, len(own) // 2)
+    if len(np.unique(own)) == 1:
+        return 0, None
+    about = other_pictures(own)
     types = list(source.results.values())
     known = right = 0
     for first in range(0, len(numbers), BATCH):

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from program_guided.errors import DataError, quote
-from program_guided.files import read_json
+from program_guided.files import read_json, record_checksum
 from program_guided.tasks.visual.checksums import described, read_checked
 from program_guided.tasks.visual.graph import MAX_SIDE
 from program_guided.tasks.visual.h5 import FAULTS, NUMBERS, TEXTS, checked_dataset, open_h5, read_text
@@ -128,9 +128,23 @@ class _Chunks(_Closable):
         """Plan of the world that the features were built with; None for those of a release, and for extracted ones."""
         return self._world.plan if self._world else None
 
+    @property
+    def made_by(self) -> Mapping[str, Any] | None:
+        """Part of the world's plan that describes these features; None where there is no plan."""
+        found = self._world.plan.get("features", {}).get(self.info_path.parent.name) if self._world else None
+        return dict(found) if found else None
+
+    @property
+    def content(self) -> str:
+        """Checksum of the file that maps pictures to rows."""
+        return self._info_digest
+
     def _find_world(self) -> World | None:
         folder = self.info_path.parent
-        return complete_world(folder.parent) if folder.name in FEATURE_FOLDERS else None
+        world = complete_world(folder.parent) if folder.name in FEATURE_FOLDERS else None
+        if world is not None and folder.name not in world.plan.get("features", (folder.name,)):
+            raise DataError(f"{folder}: is no part of the world in {folder.parent}; remove it, or {REMEDY}")
+        return world
 
     def _read_info(self) -> tuple[dict[str, Any], str]:
         """The rows by picture, and the checksum of their file."""
@@ -289,7 +303,15 @@ class ObjectFeatures(_Closable):
         self.info_path = self._store.info_path
         self.plan = self._store.plan
         """Plan of the world that the features were built with; None for those of a release, and for extracted ones."""
+        self.made_by = self._store.made_by
+        """Part of the plan that describes these features; None where there is none."""
         self._most: int | None = None
+
+    @property
+    def digest(self) -> str:
+        """Identifier of the features, wherever they are: of their part of a world's plan or, without one, of the file
+        that maps pictures to rows, or of the packed shards."""
+        return record_checksum({"made by": self.made_by, "content": None if self.made_by else self._store.content})
 
     def close(self) -> None:
         self._store.close()

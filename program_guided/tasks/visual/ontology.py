@@ -13,14 +13,17 @@ objects.txt has a line for each name: name, frequency, then in any order its cat
 singular, plural or mass, A for a name that is a category itself, `E:` synonyms, `K:` names which it looks like, H or U
 for healthy and unhealthy food, and flags that are of no use here. attributes.txt separates by `;`: value, frequency,
 categories (numbers are groups without a name), `S:` similar values, `C:` classes, `E:` synonyms, `A:` its adjective.
-relations.txt: relation, frequency, kind, and `G:` the relation of the same meaning. Categories above categories are in
-none of them; real questions ask for them, so they are in `concepts.py`.
+relations.txt: relation, frequency, kind, `G:` the relation of the same meaning, and `D:` an axis, which may itself be a
+relation: those of one axis that do not mean the same are opposite. Categories above categories are in none of them;
+real questions ask for them, so they are in `concepts.py`.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -32,6 +35,8 @@ __all__ = ["BUILT_IN", "Ontology", "find_ontology", "read_ontology"]
 FOLDER = "ontology"
 NAMES_FILE, VALUES_FILE, RELATIONS_FILE = "objects.txt", "attributes.txt", "relations.txt"
 PLURAL, CATEGORY, HEALTHY, NOT_HEALTHY = "P", "A", "H", "U"
+COMPARATIVES = "then"
+"""Group of all comparative relations, which do not mean the same."""
 MAX_BYTES = 10_000_000
 """Maximum size of a file; the release's have 52,000."""
 
@@ -65,6 +70,16 @@ class Ontology:
     """Value -> classes, which are true of what has the value: metal of chrome."""
     meanings: Mapping[str, Words] = field(default_factory=dict)
     """Relation -> relations of the same meaning."""
+    axes: Mapping[str, str] = field(default_factory=dict)
+    """Relation -> axis on which it is one direction: above of below."""
+    complete: bool = False
+    """True if graphs lack no value: a value that is missing is then certain not to hold."""
+
+    @property
+    def digest(self) -> str:
+        """Checksum of all that it says."""
+        record = {each.name: getattr(self, each.name) for each in fields(self)}
+        return hashlib.sha256(json.dumps(record, sort_keys=True, default=sorted).encode("utf-8")).hexdigest()
 
     def name(self, word: str) -> str:
         """The name that a word stands for."""
@@ -77,9 +92,10 @@ class Ontology:
     def is_a(self, name: str, word: str) -> bool | None:
         """Whether something of a name is also called `word`; None if it might be."""
         name, word = self.name(name), self.name(word)
-        if name in self.kinds(word):
+        kinds = self.kinds(word)
+        if name in kinds:
             return True
-        return None if self._look(name) & self._look(word) else False
+        return None if self._look(name) & (self._look(word) | kinds) else False
 
     def kinds(self, word: str) -> Words:
         """All names that a word covers, itself included."""
@@ -108,6 +124,11 @@ class Ontology:
     def mean_the_same(self, one: str, other: str) -> bool:
         """Whether two relations have the same meaning."""
         return bool((self.meanings.get(one, NONE) | {one}) & (self.meanings.get(other, NONE) | {other}))
+
+    def are_opposite(self, one: str, other: str) -> bool:
+        """Whether two relations are opposite directions of one axis."""
+        same_axis = self.axes.get(one, one) == self.axes.get(other, other)
+        return same_axis and not self.mean_the_same(one, other)
 
     def rivals(self, category: str, value: str) -> Words:
         """Values that stand beside this one."""
@@ -174,6 +195,7 @@ def _built_in() -> Ontology:
         {category: frozenset(values.split(",")) for category, values in {**VALUES, **_numbered(GROUPS)}.items()},
         {name: frozenset(value for value, names in IMPLIED.items() if name in names.split(",")) for name in implied},
         {name: name in WHOLESOME.split(",") for name in f"{WHOLESOME},{UNHEALTHY}".split(",")},
+        complete=True,
     )
 
 
@@ -182,7 +204,7 @@ def _numbered(groups: tuple[str, ...]) -> dict[str, str]:
 
 
 BUILT_IN = _built_in()
-"""The ontology of `concepts.py`."""
+"""The ontology of `concepts.py`, and of the embedded world, whose graphs are complete."""
 
 
 def find_ontology(folder: Path) -> Ontology:
@@ -222,6 +244,7 @@ def read_ontology(folder: Path) -> Ontology:
         values.similar,
         values.classes,
         relations.meanings,
+        relations.axes,
     )
 
 
@@ -303,13 +326,16 @@ class _Relations:
 
     def __init__(self) -> None:
         self.meanings: dict[str, Words] = {}
+        self.axes: dict[str, str] = {}
 
     def add(self, line: str) -> bool:
         """Read a line; False if it is none."""
         relation, *fields = (each.strip() for each in line.split(self.separator))
         if not relation or not fields or not fields[0].isdigit():
             return False
-        self.meanings[relation] = NONE.union(*(words for kind, words in _lists(fields[1:], ".") if kind == "G"))
+        groups = NONE.union(*(words for kind, words in _lists(fields[1:], ".") if kind == "G"))
+        self.meanings[relation] = groups - {COMPARATIVES}
+        self.axes.update((relation, axis) for kind, words in _lists(fields[1:], ".") if kind == "D" for axis in words)
         return True
 
 

@@ -2,8 +2,9 @@
 
 Departures from the paper: it states only that intermediate results come from the annotations. Here nothing beyond them
 is assumed: a verification is false only if a known value excludes the one in question, objects that disagree give no
-answer, nothing is found only if nothing looks like it (`ontology.py`), and a routine is not executed if an input has no
-result.
+answer, nothing is found only if nothing looks like it (`ontology.py`) and no value in question is missing, and a
+routine is not executed if an input has no result. Where graphs are complete, as in the embedded world, a missing value
+does not hold.
 
     results = execute(program, scene)
     results[0].value == ("7", "12")        results[1].problem == "color is not known"
@@ -19,12 +20,12 @@ from typing import NamedTuple
 from program_guided.language.pointer import advance, start
 from program_guided.language.syntax import Call, Program, flatten
 from program_guided.language.table import Kind, RoutineTable, compile_program
-from program_guided.tasks.visual.concepts import RELATION_ANSWERS
+from program_guided.tasks.visual.concepts import CONVERSE, RELATION_ANSWERS
 from program_guided.tasks.visual.domain import DOMAIN, Row, negated, row_of
 from program_guided.tasks.visual.graph import Scene
 from program_guided.tasks.visual.ontology import BUILT_IN, Ontology
 
-__all__ = ["COMMON", "PLACED", "SCENE", "Guess", "Ids", "Result", "Value", "answer_of", "execute", "position"]
+__all__ = ["COMMON", "PLACED", "SCENE", "Ids", "Repair", "Result", "Value", "answer_of", "execute", "position"]
 
 SCENE = "scene"
 """Id of the picture as a whole: the result of `select(scene)`."""
@@ -68,8 +69,8 @@ class _Undetermined(Exception):
     """The scene graph does not determine the result."""
 
 
-Guess = Callable[[Row, Ids, Sequence[Value]], Ids]
-"""The objects that a routine, by its row, words and inputs, would find if it had to find some."""
+Repair = Callable[[int, Row, Ids, Sequence[Value]], Ids]
+"""The objects to go on with where a routine, by its number, row, words and inputs, has found none."""
 
 
 def execute(
@@ -77,19 +78,19 @@ def execute(
     scene: Scene,
     ontology: Ontology = BUILT_IN,
     found: Sequence[Ids | None] = (),
-    guess: Guess | None = None,
+    repair: Repair | None = None,
 ) -> tuple[Result, ...]:
     """Results of all routines; with `if` or `loop`, of all rows of the routine table. `found`: what routines are known
-    to find (`domain.found_ids`), which is better than executing their words again. `guess`: what a routine finds that
-    found nothing, but is not asked whether there is something."""
-    view = _View(scene, ontology, guess)
+    to find (`domain.found_ids`), which is better than executing their words again. `repair`: called for every routine
+    whose result is no object."""
+    view = _View(scene, ontology, repair)
     if any(not isinstance(node, Call) for node in program.body):
         return _execute_branching(compile_program(program, DOMAIN), view)
     results: list[Result] = []
     for number, call in enumerate(flatten(program.body)):
         known = found[number] if number < len(found) else None
         if known is None or not scene.objects.keys() >= set(known):
-            results.append(_step(view, call, results))
+            results.append(_step(view, number, call, results))
         else:
             results.append(Result(tuple(key for key in scene.objects if key in known)))
     return tuple(results)
@@ -100,7 +101,7 @@ def _execute_branching(table: RoutineTable, view: _View) -> tuple[Result, ...]:
     results, pointer = [Result(None, NOT_REACHED)] * len(table), start(table)
     while not pointer.finished(table):
         row = pointer.routine
-        result = results[row] = _step(view, table.calls[row], results)
+        result = results[row] = _step(view, row, table.calls[row], results)
         if table.kind[row] != Kind.STEP and result.value is None:
             break
         pointer = advance(table, pointer, bool(result.value))
@@ -123,27 +124,27 @@ def position(scene: Scene, key: str, category: str) -> str:
     return placed.words[(share >= low) + (share > high)]
 
 
-def _step(view: _View, call: Call, results: Sequence[Result]) -> Result:
+def _step(view: _View, number: int, call: Call, results: Sequence[Result]) -> Result:
     row, words = row_of(call)
     inputs: list[Value] = []
-    for number in call.inputs:
-        value = results[number].value
+    for given in call.inputs:
+        value = results[given].value
         if value is None:
-            return Result(None, f"step {number} was not executed")
+            return Result(None, f"step {given} was not executed")
         inputs.append(value)
     texts = tuple(map(str, words))
     try:
         value = _FAMILIES[row.family](view, row, texts, inputs)
     except _Undetermined as reason:
         return Result(None, str(reason))
-    return Result(view.guess(row, texts, inputs) if value == () and view.guess is not None else value)
+    return Result(view.repair(number, row, texts, inputs) if value == () and view.repair is not None else value)
 
 
 class _View:
     """Queries about the objects of a scene graph."""
 
-    def __init__(self, scene: Scene, ontology: Ontology, guess: Guess | None = None) -> None:
-        self.scene, self.ontology, self.guess = scene, ontology, guess
+    def __init__(self, scene: Scene, ontology: Ontology, repair: Repair | None = None) -> None:
+        self.scene, self.ontology, self.repair = scene, ontology, repair
 
     def named(self, name: str, among: Callable[[str], bool] = lambda key: True) -> Ids:
         """Objects of a name; undetermined if there is none, but one that looks like it."""
@@ -194,14 +195,6 @@ class _View:
             return self.ontology.is_a(self.name(key), value)
         return self.ontology.holds(self.attributes(key), category, value)
 
-    def might_hold(self, key: str, category: str, value: str) -> bool:
-        """Whether an object has a value that is similar to this one."""
-        if category in PLACED:
-            return False
-        if category in ("name", "type"):
-            return self.ontology.is_a(self.name(key), value) is None
-        return self.ontology.might_hold(self.attributes(key), category, value)
-
     def share_value(self, one: str, other: str, category: str) -> bool | None:
         """True if two objects share a value of a category; None if one of them has no known value."""
         first, second = self.values(one, category), self.values(other, category)
@@ -214,30 +207,47 @@ class _View:
         """Objects of a name that have a relation to an input."""
         if SCENE in inputs:
             raise _Undetermined("the scene as a whole has no relations")
-        found = self.named(name, self._linked(relation, role, inputs))
-        if not found and role in ROLES_OF_EDGES:
-            similar = self._linked(relation, role, inputs, self.ontology.mean_the_same)
-            if self.named(name, similar):
-                raise _Undetermined(f"another relation has the meaning of {relation}")
+        truth = self._linked(relation, role, inputs)
+        found = self.named(name, lambda key: truth(key) is True)
+        if not found and not self.ontology.complete and self.named(name, lambda key: truth(key) is None):
+            raise _Undetermined(f"whether anything is related by {relation} is not known")
         return found
 
-    def _linked(
-        self, relation: str, role: str, inputs: Ids, same: Callable[[str, str], bool] = str.__eq__
-    ) -> Callable[[str], bool]:
-        """Whether an object has a relation to one of the inputs."""
-        objects = self.scene.objects
+    def _linked(self, relation: str, role: str, inputs: Ids) -> Callable[[str], bool | None]:
+        """Whether an object has a relation to one of the inputs; None if that is not certain."""
 
-        def edge(subject: str, other: str) -> bool:
-            return any(same(relation, name) and target == other for name, target in objects[subject].relations)
-
-        def test(key: str, other: str) -> bool:
+        def test(key: str, other: str) -> bool | None:
             if role in ROLES_OF_EDGES:
-                return edge(key, other) if role == "subject" else edge(other, key)
-            return key != other and self.share_value(key, other, relation.removeprefix("same ")) is True
+                return self._edge(key, relation, other) if role == "subject" else self._edge(other, relation, key)
+            return key != other and self.share_value(key, other, relation.removeprefix("same "))
 
         if role not in ROLES_OF_EDGES and not relation.startswith("same "):
             raise _Undetermined(f"the role of the named object in '{relation}' is missing")
-        return lambda key: any(test(key, other) for other in inputs)
+        return lambda key: _any(test(key, other) for other in inputs)
+
+    def _edge(self, subject: str, relation: str, other: str) -> bool | None:
+        """Whether the graph has a relation; None if it has one of the same meaning, or the opposite the other way
+        round."""
+        names, inverse = self._edges(subject, other), self._edges(other, subject)
+        if relation in names:
+            return True
+        similar = any(self.ontology.mean_the_same(relation, name) for name in names)
+        return None if similar or any(self.ontology.are_opposite(relation, name) for name in inverse) else False
+
+    def exceeds(self, key: str, comparative: str, than: str) -> bool:
+        """Whether the graph says that an object is more so than another."""
+        words = SAME_MEANING.get(comparative, (comparative,))
+        return SCENE not in (key, than) and any(f"{word} than" in self._edges(key, than) for word in words)
+
+    def _edges(self, subject: str, other: str) -> list[str]:
+        """Relations of one object to another."""
+        return [name for name, target in self.scene.objects[subject].relations if target == other]
+
+
+def _any(truths: Iterable[bool | None]) -> bool | None:
+    """True if one is true; None if none is, but one is unknown."""
+    found = set(truths)
+    return True if True in found else None if None in found else False
 
 
 def _ids(value: Value) -> Ids:
@@ -281,14 +291,16 @@ def _relate(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value
 
 
 def _filter(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value:
-    """`not(..)` keeps the complement, objects without a known value included. Undetermined where none is kept, or all
-    are, because of a value that is only similar."""
-    negative, value = negated(words[0])
+    """Objects of which the value is known to hold; where graphs are complete, an unknown value does not hold, so that
+    `not(..)` does. Undetermined if none is kept and it is unknown of one."""
     assert isinstance(inputs[0], tuple)
-    true = tuple(key for key in inputs[0] if view.holds(key, row.category, value) is True)
-    if not true and any(view.might_hold(key, row.category, value) for key in inputs[0]):
-        raise _Undetermined(f"something is similar to {value}")
-    return tuple(key for key in inputs[0] if key not in true) if negative else true
+    truths = {key: view.holds(key, row.category, words[0]) for key in inputs[0]}
+    if view.ontology.complete:
+        truths = {key: negated(words[0])[0] if truth is None else truth for key, truth in truths.items()}
+    kept = tuple(key for key, truth in truths.items() if truth)
+    if not kept and None in truths.values():
+        raise _Undetermined(f"whether anything is {words[0]} is not known")
+    return kept
 
 
 def _exist(view: _View, row: Row, words: Ids, inputs: Sequence[Value]) -> Value:
@@ -335,8 +347,7 @@ def _compare(view: _View, row: Row, inputs: Sequence[Value]) -> Value:
     """Name of the object that is more so: by a relation such as `taller than` if there is one, else by its measure."""
     one, other = (_only(_ids(value), "the object to compare") for value in inputs)
     for key, than in ((one, other), (other, one)):
-        names = {f"{word} than" for word in SAME_MEANING.get(row.category, (row.category,))}
-        if key != SCENE and any((name, than) in view.scene.objects[key].relations for name in names):
+        if view.exceeds(key, row.category, than) or view.exceeds(than, CONVERSE.get(row.category, ""), key):
             return view.name(key)
     measure, sign = COMPARED.get(row.category, (_nothing, 1))
     first, second = (measure(view, key) for key in (one, other))
@@ -386,7 +397,7 @@ def _age(view: _View, key: str) -> float | None:
         return 0.0 if ages == {"young"} else 2.0
     if key == SCENE or ages:
         return None
-    grown = view.ontology.is_a(view.name(key), "person") and not view.ontology.is_a(view.name(key), "child")
+    grown = view.ontology.is_a(view.name(key), "person") and view.ontology.is_a(view.name(key), "child") is False
     return 1.0 if grown else None
 
 
@@ -420,7 +431,6 @@ COMPARED: dict[str, tuple[Measure, int]] = {
 }
 
 SAME_MEANING = {"larger": ("larger", "bigger"), "bigger": ("larger", "bigger")}
-
 _FAMILIES: dict[str, Callable[[_View, Row, Ids, Sequence[Value]], Value]] = {
     "select": _select,
     "relate": _relate,

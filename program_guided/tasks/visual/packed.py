@@ -94,6 +94,10 @@ class Packed:
         record = self._read_record()
         self.plan: Mapping[str, Any] | None = record["world"]
         """Plan of the world that the features were built with; None for those of a release, and for extracted ones."""
+        self.made_by: Mapping[str, Any] | None = record.get("made_by")
+        """Part of the plan that describes these features; None where there is none."""
+        self.content: list[Any] = record["shards"]
+        """Sizes and checksums of the shards' records."""
         self._dimension = int(record["dimension"])
         self._rows: list[int] = []
         self._places: dict[str, Place] = {}

@@ -14,8 +14,9 @@ import io
 import os
 import re
 import shutil
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,7 @@ from program_guided.errors import DataError, quote
 from program_guided.files import held, record_checksum, renamed, sweep
 from program_guided.output import counted
 from program_guided.tasks.visual.checksums import check_file, described, read_record, write_record
-from program_guided.tasks.visual.features import MAX_DETECTED, Detected, ObjectChunks
+from program_guided.tasks.visual.features import MAX_DETECTED, Detected, ObjectChunks, tile
 from program_guided.tasks.visual.packed import (
     BOX,
     FORMAT,
@@ -73,14 +74,15 @@ class Packing:
 def pack(
     source: ObjectChunks,
     out: Path,
-    max_detected: int = MAX_DETECTED,
+    max_detected: int | None = None,
     skip_bad: bool = False,
     progress: Progress = lambda done, total: None,
     begin: Callable[[float, float], None] = lambda megabytes, seconds: None,
 ) -> Packing:
-    """Pack the first `max_detected` objects of every picture, or resume that. `begin` is called with the costs, if
-    there is anything to do. With `skip_bad`, pictures that cannot be read are left out."""
-    if max_detected < 1:
+    """Pack the first `max_detected` objects of every picture, or resume that; by default `MAX_DETECTED` objects, or all
+    of its cells. `begin` is called with the costs, if there is anything to do. With `skip_bad`, pictures that cannot be
+    read are left out."""
+    if max_detected is not None and max_detected < 1:
         raise DataError(f"objects {max_detected}: at least 1 is needed")
     _check_folder(out)
     job = _Job(source, out, max_detected, skip_bad)
@@ -105,21 +107,24 @@ def _check_folder(out: Path) -> None:
 class _Job:
     """Features to pack, divided into shards in the order in which they are stored."""
 
-    def __init__(self, source: ObjectChunks, out: Path, max_detected: int, skip_bad: bool) -> None:
-        self.source, self.out, self.max_detected, self.skip_bad = source, out, max_detected, skip_bad
+    def __init__(self, source: ObjectChunks, out: Path, max_detected: int | None, skip_bad: bool) -> None:
+        self.source, self.out, self.skip_bad = source, out, skip_bad
         self.skipped: list[str] = []
         """Errors of records of the info file, whose pictures are in no shard."""
-        stored = [(image, min(count, max_detected)) for image, count in source.stored(self._on_bad).items()]
+        counts = source.stored(self._on_bad)
+        first = self._first(counts)
+        self.max_detected, self.dimension = _maximum(first, max_detected), int(first.features.shape[1])
+        stored = [(image, min(count, self.max_detected)) for image, count in counts.items()]
         self.pictures = len(stored)
         self.shards = [stored[first : first + PER_SHARD] for first in range(0, len(stored), PER_SHARD)]
-        self.dimension = self._first_dimension()
         self.record: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
-            "max_detected": max_detected,
+            "max_detected": self.max_detected,
             "per_shard": PER_SHARD,
             "dimension": self.dimension,
             "world": None if source.plan is None else dict(source.plan),
+            **({} if source.made_by is None else {"made_by": dict(source.made_by)}),
             "sources": self._sources(),
             "shards": None,
         }
@@ -130,15 +135,14 @@ class _Job:
             refuse(error)
         self.skipped.append(str(error))
 
-    def _first_dimension(self) -> int:
-        """Length of a vector of the first picture that can be read."""
-        for shard in self.shards:
-            for image, _ in shard:
-                try:
-                    return int(self.source.read(image, 1).features.shape[1])
-                except DataError as error:
-                    if not self.skip_bad:
-                        refuse(error)
+    def _first(self, images: Iterable[str]) -> Detected:
+        """All objects of the first picture that can be read."""
+        for image in images:
+            try:
+                return self.source.read(image, sys.maxsize)
+            except DataError as error:
+                if not self.skip_bad:
+                    refuse(error)
         raise DataError(f"{self.source.info_path}: no picture could be read; {SEE_ERROR}")
 
     def _sources(self) -> list[list[Any]]:
@@ -271,6 +275,16 @@ class _Job:
                 "which half precision cannot hold"
             )
         return torch.from_numpy(features).half().numpy()
+
+
+def _maximum(first: Detected, asked: int | None) -> int:
+    """Maximum number of objects of a picture. All cells that tile a picture are needed to put it together again."""
+    count = len(first.boxes)
+    if not tile(first.boxes, first.width, first.height):
+        return MAX_DETECTED if asked is None else asked
+    if asked is not None and asked < count:
+        raise DataError(f"objects {asked}: the objects are {count} cells of a picture, of which none can be left out")
+    return count if asked is None else asked
 
 
 class _Array:

@@ -35,8 +35,9 @@ WORLD_FILE = "world.json"
 FORMAT = "program_guided visual world"
 OBJECTS_FOLDER = "objects"
 """Folder of the features of a world's pictures."""
-FEATURE_FOLDERS = (OBJECTS_FOLDER, "clean", "true", "patches")
-"""Folders of the features of a built world: detected, simulated, detected in the true boxes, and cells of pixels."""
+FEATURE_FOLDERS = (OBJECTS_FOLDER, "clean", "true", "patches", "perfect")
+"""Folders of the features of a built world: detected, simulated, detected in the true boxes, cells of pixels, and
+simulated without any error."""
 REMEDY = "build it again with proto dataset build visual"
 
 
@@ -82,10 +83,19 @@ def complete_world(folder: Path, verify: bool = False) -> World | None:
     return world
 
 
+def _written(world: World) -> list[Path]:
+    """Paths of a world's files; of features and pictures alone, if it is incomplete."""
+    if world.files is not None:
+        return [world.folder / name for name in world.files]
+    features = [world.folder.joinpath(name).glob("gqa_objects_*") for name in world.plan.get("features", ())]
+    return [path for found in (*features, (world.folder / "pictures").glob("*.png")) for path in found]
+
+
 @contextmanager
 def built(folder: Path, plan: Mapping[str, Any]) -> Iterator[tuple[list[Path], bool]]:
-    """Build a world: the files of another one are removed first; the paths appended to the list are its own. Gives True
-    if the same world was being built when it was interrupted: its files that are there are whole."""
+    """Build a world: the files of another one, complete or not, are removed first; the paths appended to the list are
+    its own. Gives True if the same world was being built when it was interrupted: its files that are there are whole.
+    """
     with held(folder):
         try:
             former = read_world(folder)
@@ -94,8 +104,8 @@ def built(folder: Path, plan: Mapping[str, Any]) -> Iterator[tuple[list[Path], b
         record = {"format": FORMAT, "plan": dict(plan), "files": None}
         resumed = former is not None and former.files is None and former.plan == record["plan"]
         write_record(folder / WORLD_FILE, record)
-        for name in (former.files or {}) if former else ():
-            (folder / name).unlink(missing_ok=True)
+        for path in _written(former) if former and not resumed else ():
+            path.unlink(missing_ok=True)
         for each in (folder, *(path for path in folder.iterdir() if path.is_dir())):
             sweep(each)
         paths: list[Path] = []

@@ -70,7 +70,7 @@ class Reasoning:
     """Results of the executed routines, in program order."""
     right: bool | None
     """True if the answer is the oracle's; None if the oracle has none."""
-    ground: Scene | Photograph
+    background: Scene | Photograph
     """The picture that results are drawn on."""
 
     @property
@@ -80,14 +80,14 @@ class Reasoning:
 
     def picture(self, title: str = "") -> Image.Image:
         """Draw the picture, and beside it the program's graph with the result of every routine."""
-        return draw_figure(self.ground, self.findings, title)
+        return draw_figure(self.background, self.findings, title)
 
     def _repr_png_(self) -> bytes:
         return png_bytes(self.picture())
 
     def card(self, title: str = "") -> Image.Image:
         """Draw a small figure, for a `contact_sheet` of many."""
-        return draw_card(self.ground, self.findings, title)
+        return draw_card(self.background, self.findings, title)
 
 
 class Reasoner:
@@ -172,7 +172,7 @@ class Reasoner:
             for place, row in enumerate(rows)
         ]
         right = None if scene is None else _verdict(findings[-1], int(outputs.last[0]), truths, scene)
-        return Reasoning(scene, tuple(findings), right, _ground(scene, detected, photograph))
+        return Reasoning(scene, tuple(findings), right, _background(scene, detected, photograph))
 
     def _parsed(self, program: str | Program) -> Program:
         return self.task.parse(program) if isinstance(program, str) else program
@@ -207,7 +207,7 @@ class _Truth:
         return _shown(self.result, self.scene)
 
 
-def _ground(scene: Scene | None, detected: Detected, photograph: Image.Image | None) -> Scene | Photograph:
+def _background(scene: Scene | None, detected: Detected, photograph: Image.Image | None) -> Scene | Photograph:
     """The photograph if there is one, else the scene as its graph describes it, else the detected boxes."""
     if scene is not None and photograph is None:
         return scene

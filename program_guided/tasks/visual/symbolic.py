@@ -16,8 +16,9 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from program_guided.language.syntax import Program, flatten
-from program_guided.tasks.visual.domain import Row, negated, row_of
+from program_guided.language.syntax import Program
+from program_guided.language.table import compile_program
+from program_guided.tasks.visual.domain import DOMAIN, Row, negated, row_of
 from program_guided.tasks.visual.embedded.scenes import spatial_relations
 from program_guided.tasks.visual.embedded.vectors import PARTS, ROLES, SCENE_VALUES, VALUE_PARTS, VALUES
 from program_guided.tasks.visual.embedded.vocabulary import CLASS_OF, CLASSES, NAMES, RULE_OF, WORLD_VALUES
@@ -25,6 +26,7 @@ from program_guided.tasks.visual.features import Detected
 from program_guided.tasks.visual.graph import Box, Scene, SceneObject
 from program_guided.tasks.visual.ontology import BUILT_IN
 from program_guided.tasks.visual.oracle import ANYTHING, SCENE, Ids, Value, answer_of, execute
+from program_guided.tasks.visual.targets import overlap
 
 __all__ = ["answer_symbolically", "scene_of_detections"]
 
@@ -44,23 +46,14 @@ def answer_symbolically(program: Program, detected: Detected, repair: bool = Fal
     if not repair:
         return answer_of(execute(program, scene))
     likely = _Likely(scene, detected)
-    asked = _asked(program)
+    calls = compile_program(program, DOMAIN).calls
+    tested = {call.inputs[0] for call in calls if row_of(call)[0].family == "exist"}
 
-    def guess(row: Row, words: Ids, inputs: Sequence[Value]) -> Ids:
-        return () if (row.family, words) in asked else likely.best(row, words, inputs)
+    def likeliest(number: int, row: Row, words: Ids, inputs: Sequence[Value]) -> Ids:
+        """Nothing for a routine of which the program tests whether it finds something."""
+        return () if number in tested else likely.best(row, words, inputs)
 
-    return answer_of(execute(program, scene, guess=guess))
-
-
-def _asked(program: Program) -> set[tuple[str, Ids]]:
-    """Routines of which a program asks whether they find something."""
-    steps = flatten(program.body)
-    found = set()
-    for call in steps:
-        if row_of(call)[0].family == "exist":
-            row, words = row_of(steps[call.inputs[0]])
-            found.add((row.family, tuple(map(str, words))))
-    return found
+    return answer_of(execute(program, scene, repair=likeliest))
 
 
 def scene_of_detections(detected: Detected) -> Scene:
@@ -97,22 +90,13 @@ def _groups(relations: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, str
 
 def _kept(vectors: NDArray[np.float32], boxes: NDArray[np.float32]) -> list[int]:
     """Detections that are no clutter, each object once."""
-    shares = vectors[:, PARTS["names"]]
+    shares, overlaps = vectors[:, PARTS["names"]], overlap(boxes, boxes)
     kept: list[int] = []
     for at in np.argsort(-shares.max(axis=1, initial=0), kind="stable").tolist():
-        again = any(
-            shares[at].argmax() == shares[other].argmax() and _overlap(boxes[at], boxes[other]) > SAME for other in kept
-        )
+        again = any(shares[at].argmax() == shares[other].argmax() and overlaps[at, other] > SAME for other in kept)
         if shares[at].max() >= NAMED and not again:
             kept.append(at)
     return sorted(kept)
-
-
-def _overlap(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
-    low, high = np.maximum(one[:2], other[:2]), np.minimum(one[2:], other[2:])
-    shared = float(np.prod(np.clip(high - low, 0, None)))
-    areas = [float(np.prod(each[2:] - each[:2])) for each in (one, other)]
-    return shared / max(1e-6, sum(areas) - shared)
 
 
 def _box(corners: NDArray[np.float32]) -> Box:

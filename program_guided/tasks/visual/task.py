@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, final
@@ -101,13 +101,13 @@ class Visual(TaskBase):
     def reader_config(self) -> ReaderConfig:
         from program_guided.tasks.visual.embedded.vectors import PARTS, SIZE
 
-        embedded, patches = self.opened.features.plan is not None, self.opened.patches
+        named, patches = self.opened.named, self.opened.patches
         _, columns, side = patches or (0, 0, 0)
         return Objects(
             features=self.opened.feature_count,
             positions=4,
-            depth=PARTS["ground"].start if embedded else -1,
-            named=embedded and self.named_features,
+            depth=PARTS["ground"].start if named or patches else -1,
+            named=(named or patches is not None) and self.named_features,
             patch=side,
             columns=columns,
             vector=SIZE if patches else 0,
@@ -148,8 +148,8 @@ class Visual(TaskBase):
         from program_guided.tasks.visual.data import VisualData
         from program_guided.tasks.visual.embedded.building import CLEAN_FOLDER
 
-        folder = self.opened.folder / CLEAN_FOLDER
-        if self.features is not None or not folder.is_dir():
+        folder, world = self.opened.folder / CLEAN_FOLDER, self.opened.features.plan or {}
+        if self.features is not None or CLEAN_FOLDER not in world.get("features", ()):
             return None
         return Questions(VisualData(self.opened.folder, folder), self._train.set.name, self.vocabulary, self.results)
 
@@ -157,9 +157,9 @@ class Visual(TaskBase):
     def _held_out(self) -> tuple[Questions, NDArray[np.int64]]:
         """The questions that are evaluated on: a set, and their numbers in it."""
         name = next((name for name in HELD_OUT if name in self.opened.index.sets), None)
-        if name is not None:
+        if name is not None and name != self._train.set.name:
             source = self.questions(name)
-            return source, np.arange(min(self.held_out, len(source)))
+            return source, np.flatnonzero(source.answerable)[: self.held_out]
         pictures = self._train.specification_numbers()
         order = np.argsort(pictures, kind="stable")
         first = pictures[order][max(0, len(order) - self.held_out)]
@@ -187,6 +187,19 @@ class Visual(TaskBase):
             raise DataError(
                 f"{data.index.folder}: there are no scene graphs of {train}, which the target dense needs; choose the "
                 "target partial"
+            )
+        source, (_, held_out) = self._train, self._held_out
+        fit = source.has_program if target == "dense" else source.answerable
+        if not fit.all():
+            what = "program" if target == "dense" else "program or answer"
+            raise DataError(
+                f"{data.index.folder}: {np.sum(~fit):,} questions of {train} have no {what}, which the target "
+                f"{target} needs; name another set"
+            )
+        if not len(held_out):
+            raise DataError(
+                f"{data.index.folder}: no question of {self._held_out[0].set.name} has a program and an answer, so "
+                "that nothing can be evaluated on; index other sets"
             )
         if not len(self._trained_on):
             raise DataError(f"held-out {self.held_out}: {train} has no more questions; hold fewer out")
@@ -253,6 +266,8 @@ class Visual(TaskBase):
         from program_guided.learning.learner import alone
         from program_guided.learning.supervised import Supervised
 
+        if not self.opened.ontology.complete:  # what a graph does not name may be there
+            settings = replace(settings, relabelled=0.0)
         source = Part(self._train, self._trained_on)
         easy = None if self._clean is None else Part(self._clean, self._trained_on)
         return Supervised(model, source, settings, seed, share, all_reduce or alone, dense=target == "dense", easy=easy)
@@ -270,8 +285,13 @@ class Visual(TaskBase):
         return Reasoner(self, model, checkpoint)
 
     def identity(self) -> dict[str, Any]:
-        """Identify the data by the checksums in the index, independent of their path."""
+        """Identify questions, features and ontology by their checksums, independent of their path."""
         files = json.dumps(self.opened.index.header["files"], sort_keys=True)
         digest = hashlib.sha256(files.encode("utf-8")).hexdigest()
-        train = self.opened.first_of(self._train_sets)
-        return {"train": train, "held_out": self.held_out, "data": digest[:16]}
+        return {
+            "train": self.opened.first_of(self._train_sets),
+            "held_out": self.held_out,
+            "data": digest[:16],
+            "features": self.opened.features.digest[:16],
+            "ontology": self.opened.ontology.digest[:16],
+        }

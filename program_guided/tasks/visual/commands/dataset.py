@@ -31,6 +31,7 @@ __all__ = ["PROCESSES", "Build", "Index", "Stats"]
 
 PROCESSES = min(4, os.cpu_count() or 1)
 """Default number of processes that read questions."""
+INTERRUPTED = "interrupted; the same command resumes it"
 BOUNDS = (
     ("scenes", 1, math.inf),
     ("seed", 0, math.inf),
@@ -57,9 +58,9 @@ class Build:
     """Number of scenes of test that are drawn as pictures."""
     noise: float = 1.0
     """Noise, blur, light and clutter of the camera: 0 is a perfect picture, 2 is twice as uncertain as the default."""
-    sights: tuple[Literal["objects", "clean", "true", "patches"], ...] = ("objects", "clean")
+    sights: tuple[Literal["objects", "clean", "true", "patches", "perfect"], ...] = ("objects", "clean")
     """Folders of features: objects, by the detector; clean, simulated; true, by the detector in the true boxes;
-    patches, cells of pixels."""
+    patches, cells of pixels; perfect, simulated without any error."""
 
     def run(self, task: Visual) -> int:
         from program_guided.tasks.visual.embedded.building import cost_of, sights_of, write_world
@@ -68,8 +69,12 @@ class Build:
         splits = dict(zip(("train", "val", "test"), self.scenes, strict=True))
         sights = sights_of(self.sights, self.noise)
         announce(f"building a world in {self.out}", *cost_of(splits))
-        with progress_bars() as progress:
-            write_world(self.out, splits, self.seed, sights, bar_for_each(progress), self.pictures)
+        try:
+            with progress_bars() as progress:
+                write_world(self.out, splits, self.seed, sights, bar_for_each(progress), self.pictures, self.noise)
+        except KeyboardInterrupt:
+            print(INTERRUPTED, file=sys.stderr)
+            return 130
         print(f"wrote {self.out}; next: proto dataset index visual --root {self.out}")
         return 0
 
@@ -114,7 +119,7 @@ class Index:
         try:
             new = self._make(folder)
         except KeyboardInterrupt:
-            print("interrupted; the same command resumes it", file=sys.stderr)
+            print(INTERRUPTED, file=sys.stderr)
             return 130
         _describe(index.Index.open(folder), new)
         print(f'next: proto dataset stats visual --root {self.root}    in Python: Index.open(Path("{folder}"))')

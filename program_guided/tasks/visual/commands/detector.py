@@ -51,18 +51,18 @@ class TrainDetector:
         folder = self.out or Path("out") / f"detector-{self.seed}"
         self.settings.check(self.processes)
         job = DetectorJob(
-            self.settings,
-            folder,
-            PICTURES,
-            self.network,
-            self.seed,
-            self.processes,
-            self.accelerator,
-            self.start,
-            self.resume,
-            self.wandb,
-            provenance(),
-            {"what": self.what, **asdict(self.network), **asdict(self.settings), "seed": self.seed},
+            settings=self.settings,
+            folder=folder,
+            pictures=PICTURES,
+            config=self.network,
+            seed=self.seed,
+            processes=self.processes,
+            accelerator=self.accelerator,
+            start=self.start,
+            resume=self.resume,
+            wandb=self.wandb,
+            about=provenance(),
+            options={"what": self.what, **asdict(self.network), **asdict(self.settings), "seed": self.seed},
         )
         drawn = job.drawn
         try:

@@ -115,7 +115,7 @@ class Evaluate:
         drawn = self._drawn(reasoners[names[0]], data, sets[self.split[0]], skipped) if self.sheet is not None else []
         for name, reasoner in reasoners.items():
             found[name] = {name: self._measured(name, reasoner, data, sets)}
-        measured = {name: agent for each in found.values() for name, agent in each.items()}
+        measured = _together(found)
         _check_comparable(measured)
         figures: dict[str, Any] = {"task": "visual", "agents": measured, "means": means(measured)}
         if self.skip_bad:
@@ -140,8 +140,15 @@ class Evaluate:
         for path in (self.save, self.predictions):
             if path is not None:
                 check_writable(path)
+        untrained = [name for name in names if name in BUILT_IN]
+        if self.shuffled and untrained:
+            raise DataError(
+                f"shuffled: name checkpoints, not {untrained[0]}, which would execute programs on other scenes"
+            )
         if self.sheet is None and self.only != "any":
             raise DataError(f"only {self.only}: it chooses the questions of a sheet; name a sheet")
+        if self.sheet is None and self.images is not None:
+            raise DataError(f"images {self.images}: they are what a sheet is drawn on; name a sheet")
         if self.sheet is not None:
             check_png(self.sheet)
             if not names or names[0] in BUILT_IN:
@@ -157,12 +164,19 @@ class Evaluate:
 
     def _ask(self, data: VisualData, split: str, reasoners: Mapping[str, Reasoner | None], skipped: Skipped) -> Asked:
         """The questions of a split that all agents answer."""
-        from program_guided.tasks.visual.evaluation import ask
+        from program_guided.tasks.visual.embedded.vectors import SIZE
+        from program_guided.tasks.visual.evaluation import select_questions
 
         learned = [reasoner for reasoner in reasoners.values() if reasoner is not None]
         name, every = _sets(data, split)
         seen = bool(reasoners.keys() - {ORACLE})
-        asked = ask(data, name, every, seen, ORACLE in reasoners, skipped if self.skip_bad else None)
+        asked = select_questions(data, name, every, seen, ORACLE in reasoners, skipped if self.skip_bad else None)
+        if reasoners.keys() & SYMBOLIC.keys() and data.feature_count != SIZE:
+            raise DataError(
+                f"{data.features.info_path}: its vectors have {data.feature_count:,} numbers, but symbolic execution "
+                f"reads the {SIZE:,} probabilities of the embedded world's detector; give its features, or name "
+                "checkpoints"
+            )
         for reasoner in learned:
             first = data.index.questions(name).question(int(asked.numbers[0])).image_id
             reasoner.check_features(data.features.read(first, 1), str(data.features.info_path))
@@ -297,6 +311,17 @@ def _loaded(name: str, task: Visual) -> Reasoner:
     return reasoner
 
 
+def _together(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Figures of all agents: of those that are measured now, not their saved ones."""
+    measured: dict[str, Any] = {}
+    for given, agents in found.items():
+        for name in agents:
+            if name in measured and name not in found:
+                raise DataError(f"{given}: another file has figures of {name} too; name agents of it as AGENT@{given}")
+            measured[name] = found.get(name, agents)[name]
+    return measured
+
+
 def _saved(name: str, splits: Sequence[str]) -> dict[str, Any]:
     """Figures of all agents of a FILE, or of AGENT@FILE, each with the command that measured it."""
     only, _, file = name.rpartition("@")
@@ -356,8 +381,6 @@ def _answering(name: str, reasoner: Reasoner | None, shuffled: bool) -> Answerin
 
     if reasoner is not None:
         return partial(answer_questions, reasoner.model, shuffled=shuffled)
-    if shuffled:
-        raise DataError(f"shuffled: name checkpoints, not {name}, which would execute programs on other scenes")
     return oracle_answers if name == ORACLE else partial(symbolic_answers, SYMBOLIC[name])
 
 

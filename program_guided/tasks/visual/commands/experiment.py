@@ -89,15 +89,13 @@ class Experiment:
         return 0
 
     def _measured(self, data: PictureData, settings: PictureSettings, show: Show) -> dict[str, Any]:
-        from program_guided.tasks.visual.photographs.study import NOT_COMPARABLE
-
         if not self.folds:
             return self._figures(data, settings, "test", show)
         folds = [
             self._figures(data.fold(number, self.folds), settings, f"fold-{number + 1}-of-{self.folds}", show)
             for number in range(self.folds)
         ]
-        return {"note": NOT_COMPARABLE, "accuracy": _mean(folds), "folds": folds}
+        return {"note": data.note, "accuracy": _mean(folds), "folds": folds}
 
     def _data(self, show: Show, skipped: Skipped) -> PictureData:
         """The index and the features, built if missing."""
@@ -117,34 +115,34 @@ class Experiment:
             index = Index.open(folder)
             for line in index.skipped():
                 skipped.add(line)
-            parts = None if self.features else self._parts(index, show)
+            parts = None if self.features else self._parts(index, (train, test), show)
             return PictureData.read(index, train, test, features, parts, find_ontology(self.root))
 
-    def _parts(self, index: Index, show: Show) -> Path:
+    def _parts(self, index: Index, sets: Sequence[str], show: Show) -> Path:
         """The parts of the pictures that questions are about, extracted if missing."""
         from program_guided.tasks.visual.photographs.parts import extract_parts
 
-        path = self.out / "parts.npz"
-        extract_parts(self.root / "images", path, index.images, lambda done, total: show("parts", done, total=total))
+        path, images = self.out / "parts.npz", {image for name in sets for image in index.questions(name).pictures}
+        extract_parts(self.root / "images", path, images, lambda done, total: show("parts", done, total=total))
         return path
 
     def _extracted(self, show: Show, skipped: Skipped) -> Path:
-        """The features of the pictures, extracted if missing."""
+        """The named features, else those of the pictures, extracted if missing."""
         from program_guided.tasks.visual.photographs.extraction import extract
 
-        features = self.features or self.out / "pictures.h5"
-        if not features.exists() or self.features is None:
-            images = self.root / "images"
-            begin = partial(announce, f"extracting features of {images}")
-            found = extract(
-                images,
-                features,
-                skip_bad=self.skip_bad,
-                progress=lambda done, total: show("features", done, total),
-                begin=begin,
-            )
-            for line in found.skipped:
-                skipped.add(line)
+        if self.features is not None:
+            return self.features
+        images, features = self.root / "images", self.out / "pictures.h5"
+        begin = partial(announce, f"extracting features of {images}")
+        found = extract(
+            images,
+            features,
+            skip_bad=self.skip_bad,
+            progress=lambda done, total: show("features", done, total),
+            begin=begin,
+        )
+        for line in found.skipped:
+            skipped.add(line)
         return features
 
     def _figures(self, data: PictureData, settings: PictureSettings, name: str, show: Show) -> dict[str, Any]:

@@ -69,8 +69,8 @@ class Pack:
     """Folder of the packed features."""
     source: Annotated[Path | None, tyro.conf.arg(name="from", metavar="PATH")] = None
     """Folder of gqa_objects_*.h5 and gqa_objects_info.json, or one .h5 file; not needed to verify."""
-    objects: int = 50
-    """Maximum number of objects of a picture, the first ones."""
+    objects: int | None = None
+    """Maximum number of objects of a picture, the first ones; by default 50, or all cells that tile a picture."""
     skip_bad: Flag = False
     """Skip, count and list pictures that cannot be read, instead of stopping at the first."""
     verify: Flag = False

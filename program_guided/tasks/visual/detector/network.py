@@ -7,7 +7,7 @@ seen there, and gives a vector, from which name, attributes and roles are read o
 
     network = DetectorNetwork(DetectorConfig())
     found = network.detect(pictures)        pictures (n, 3, height, width) uint8
-    found[0].boxes, found[0].vectors
+    found[0].boxes, found[0].heads.vectors
 """
 
 from __future__ import annotations

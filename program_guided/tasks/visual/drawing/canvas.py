@@ -1,6 +1,6 @@
 """Canvases of figures: a photograph, a drawn scene, or boxes where there is no picture; crops, and heat on them.
 
-canvas = canvas_of(ground, (760, 600))
+canvas = canvas_of(background, (760, 600))
 canvas.crop(box, 64, 100), canvas.heated(((box, 0.9), (other, 0.1)), 84)
 """
 
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
-from program_guided.tasks.visual.drawing.findings import Corners, Ground
+from program_guided.tasks.visual.drawing.findings import Background, Corners
 from program_guided.tasks.visual.drawing.labels import overlap_area, scaled
-from program_guided.tasks.visual.drawing.marks import Label, boxes_of, scene_of_ground
+from program_guided.tasks.visual.drawing.marks import Label, boxes_of, scene_behind
 from program_guided.tasks.visual.drawing.scene import draw_picture
 from program_guided.tasks.visual.drawing.shapes import font_of, text_width
 from program_guided.tasks.visual.embedded.vocabulary import CLASS_OF
@@ -83,18 +83,18 @@ def _inside(start: float, length: float, side: int) -> tuple[int, int]:
     return max(0, min(side - length, round(start))), length
 
 
-def canvas_of(ground: Ground, limits: tuple[int, int]) -> Canvas:
-    """The picture of a ground, as large as fits."""
-    scale = min(MAX_SCALE, limits[0] / ground.width, limits[1] / ground.height)
-    size = max(1, round(ground.width * scale)), max(1, round(ground.height * scale))
-    if isinstance(ground, Scene) and all(thing.name in CLASS_OF for thing in ground.objects.values()):
-        return Canvas(_padded(draw_picture(ground, scale)), scale, True)
-    if not isinstance(ground, Scene) and ground.picture is not None:
-        return Canvas(_padded(ground.picture.resize(size, Image.Resampling.LANCZOS)), scale, True)
+def canvas_of(background: Background, limits: tuple[int, int]) -> Canvas:
+    """The picture of a background, as large as fits."""
+    scale = min(MAX_SCALE, limits[0] / background.width, limits[1] / background.height)
+    size = max(1, round(background.width * scale)), max(1, round(background.height * scale))
+    if isinstance(background, Scene) and all(thing.name in CLASS_OF for thing in background.objects.values()):
+        return Canvas(_padded(draw_picture(background, scale)), scale, True)
+    if not isinstance(background, Scene) and background.picture is not None:
+        return Canvas(_padded(background.picture.resize(size, Image.Resampling.LANCZOS)), scale, True)
     picture = Image.new("RGB", size, PAPER)
     draw = ImageDraw.Draw(picture)
     draw.rectangle((0, 0, size[0] - 1, size[1] - 1), outline=OUTLINE)
-    for box in boxes_of(ground):
+    for box in boxes_of(background):
         draw.rectangle([round(side) for side in scaled(box, scale)], outline=OUTLINE)
     return Canvas(_padded(picture), scale, False)
 
@@ -109,9 +109,9 @@ def _padded(picture: Image.Image) -> Image.Image:
     return whole
 
 
-def draw_names(picture: Image.Image, ground: Ground, scale: float, text: int, labels: Sequence[Label]) -> None:
+def draw_names(picture: Image.Image, background: Background, scale: float, text: int, labels: Sequence[Label]) -> None:
     """Write the names of the objects without labels into their boxes, small ones first, where there is room."""
-    scene, taken = scene_of_ground(ground), [label.place for label in labels]
+    scene, taken = scene_behind(background), [label.place for label in labels]
     named, draw = {label.mark.box for label in labels}, ImageDraw.Draw(picture)
     for thing in sorted(scene.objects.values() if scene else (), key=lambda thing: thing.box.area):
         x1, y1, x2, _ = scaled(thing.box.corners, scale)

@@ -3,7 +3,7 @@
 Departures from the paper: its pictures are photographs. Every value that a question may ask for can be seen; where a
 category has two values, the absence of a cue may stand for one (a thing without blotches is clean).
 
-    cues_of(scene.objects["3"])         strokes in front of the object's own
+    cues_of("bag", {"open", "red"})     strokes in front of the object's own
     textured(tile, {"wood", "dirty"}, unit=2, random=Random(0))
 """
 

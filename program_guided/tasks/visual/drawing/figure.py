@@ -17,7 +17,7 @@ from math import ceil
 from PIL import Image, ImageDraw
 
 from program_guided.tasks.visual.drawing.canvas import Canvas, canvas_of, draw_names
-from program_guided.tasks.visual.drawing.findings import Corners, Finding, Ground
+from program_guided.tasks.visual.drawing.findings import Background, Corners, Finding
 from program_guided.tasks.visual.drawing.flow import Flow
 from program_guided.tasks.visual.drawing.layout import arrange
 from program_guided.tasks.visual.drawing.marks import (
@@ -27,7 +27,7 @@ from program_guided.tasks.visual.drawing.marks import (
     draw_marks,
     faces_of,
     marks_of,
-    scene_of_ground,
+    scene_behind,
 )
 from program_guided.tasks.visual.drawing.nodes import NEUTRAL, Style
 from program_guided.tasks.visual.drawing.painting import INK
@@ -75,20 +75,20 @@ class Figure:
     nodes: tuple[Corners, ...]
     """The routines of the graph, in the figure's pixels."""
     crops: tuple[tuple[tuple[Corners, Corners], ...], ...]
-    """For each routine, boxes of the ground, and where their crops are in the figure."""
+    """For each routine, boxes of the background, and where their crops are in the figure."""
 
 
-def draw_figure(ground: Ground, findings: Sequence[Finding], title: str = "") -> Image.Image:
+def draw_figure(background: Background, findings: Sequence[Finding], title: str = "") -> Image.Image:
     """Draw an executed program."""
-    return compose(ground, findings, title).image
+    return compose(background, findings, title).image
 
 
-def draw_card(ground: Ground, findings: Sequence[Finding], title: str = "") -> Image.Image:
+def draw_card(background: Background, findings: Sequence[Finding], title: str = "") -> Image.Image:
     """Draw a small figure of an executed program, for a `contact_sheet` of many."""
-    return compose(ground, findings, title, CARD).image
+    return compose(background, findings, title, CARD).image
 
 
-def compose(ground: Ground, findings: Sequence[Finding], title: str = "", form: Form = FULL) -> Figure:
+def compose(background: Background, findings: Sequence[Finding], title: str = "", form: Form = FULL) -> Figure:
     """Draw an executed program, and note where the figure's parts are."""
     layout = arrange([each.inputs for each in findings], [each.condition for each in findings])
     style = form.styles[max(1, min(len(form.styles), ceil(layout.width - 0.5))) - 1]
@@ -96,9 +96,9 @@ def compose(ground: Ground, findings: Sequence[Finding], title: str = "", form: 
     if form.width:
         graph = round(layout.width * (style.node + 2 * style.pad))
         room = max(room // 2, min(room, form.width - graph - 3 * form.margin))
-    canvas = canvas_of(ground, (room, form.picture[1]))
+    canvas = canvas_of(background, (room, form.picture[1]))
     flow = Flow(findings, layout, colors_of(findings), canvas, style)
-    picture, labels = _marked(ground, findings, canvas, form.text)
+    picture, labels = _marked(background, findings, canvas, form.text)
     width = max(form.width, picture.width + flow.width + 3 * form.margin)
     lines = wrapped(title, width - 2 * form.margin, form.title)
     top = form.margin + bool(lines) * (round(1.32 * form.title) * len(lines) + form.margin // 2)
@@ -111,13 +111,15 @@ def compose(ground: Ground, findings: Sequence[Finding], title: str = "", form: 
     return Figure(image, tuple(labels), tuple(nodes), tuple(map(tuple, crops)))
 
 
-def _marked(ground: Ground, findings: Sequence[Finding], canvas: Canvas, text: int) -> tuple[Image.Image, list[Label]]:
+def _marked(
+    background: Background, findings: Sequence[Finding], canvas: Canvas, text: int
+) -> tuple[Image.Image, list[Label]]:
     """The picture with the marks of all routines, and a note below it on objects that were missed."""
-    picture, marks = canvas.picture.copy(), marks_of(findings, scene_of_ground(ground))
-    faces = faces_of(ground, marks) if canvas.drawn else []
-    labels = draw_marks(picture, marks, colors_of(findings), canvas.scale, text, faces, boxes_of(ground))
+    picture, marks = canvas.picture.copy(), marks_of(findings, scene_behind(background))
+    faces = faces_of(background, marks) if canvas.drawn else []
+    labels = draw_marks(picture, marks, colors_of(findings), canvas.scale, text, faces, boxes_of(background))
     if not canvas.drawn:
-        draw_names(picture, ground, canvas.scale, text - 2, labels)
+        draw_names(picture, background, canvas.scale, text - 2, labels)
     if not any(mark.missed for mark in marks):
         return picture, labels
     whole = Image.new("RGB", (picture.width, picture.height + 2 * text), "white")

@@ -11,7 +11,7 @@ from PIL import Image
 
 from program_guided.tasks.visual.graph import Scene
 
-__all__ = ["Corners", "Finding", "Ground", "Photograph"]
+__all__ = ["Background", "Corners", "Finding", "Photograph"]
 
 Corners = tuple[float, float, float, float]
 """x1, y1, x2, y2 of a box in the picture's pixels."""
@@ -54,7 +54,9 @@ class Photograph:
     detected: tuple[Corners, ...] = ()
     scene: Scene | None = None
     """The scene graph, if there is one, whose objects are named."""
+    people: tuple[Corners, ...] | None = None
+    """Boxes of people; None where they are not known."""
 
 
-Ground = Scene | Photograph
+Background = Scene | Photograph
 """A picture to draw on."""

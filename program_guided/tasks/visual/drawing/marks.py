@@ -1,7 +1,7 @@
 """Marks on a picture: boxes in the colors of the routines that found them, with the numbers of these routines.
 
     marks = marks_of(findings, scene)
-    draw_marks(picture, marks, scale=1.5, text=13, faces=faces_of(ground), objects=boxes_of(ground))
+    draw_marks(picture, marks, scale=1.5, text=13, faces=faces_of(background), objects=boxes_of(background))
 
 Every routine that finds objects has a color. A box that several routines found has an outline in all their colors. An
 object that a routine has missed has a dashed outline, and the routine's number on white.
@@ -15,14 +15,14 @@ from itertools import pairwise
 
 from PIL import Image, ImageDraw
 
-from program_guided.tasks.visual.drawing.findings import Corners, Finding, Ground
+from program_guided.tasks.visual.drawing.findings import Background, Corners, Finding, Photograph
 from program_guided.tasks.visual.drawing.labels import area, overlap_area, place_labels, scaled
 from program_guided.tasks.visual.drawing.painting import INK
 from program_guided.tasks.visual.drawing.shapes import font_of, paste_card, paste_disc, text_width
 from program_guided.tasks.visual.graph import Scene
 from program_guided.tasks.visual.ontology import BUILT_IN
 
-__all__ = ["COLORS", "Label", "Mark", "boxes_of", "colors_of", "draw_marks", "faces_of", "marks_of", "scene_of_ground"]
+__all__ = ["COLORS", "Label", "Mark", "boxes_of", "colors_of", "draw_marks", "faces_of", "marks_of", "scene_behind"]
 
 COLORS = ("#d6186f", "#1c6fd8", "#ef8500", "#7a3cc4", "#00899a", "#9a5326", "#b39700", "#4b5bb8")
 """Colors of the routines that find objects; green and red are those of verdicts."""
@@ -100,22 +100,25 @@ def draw_marks(
     return labels
 
 
-def scene_of_ground(ground: Ground) -> Scene | None:
+def scene_behind(background: Background) -> Scene | None:
     """The scene graph of a picture, if there is one."""
-    return ground if isinstance(ground, Scene) else ground.scene
+    return background if isinstance(background, Scene) else background.scene
 
 
-def boxes_of(ground: Ground) -> list[Corners]:
+def boxes_of(background: Background) -> list[Corners]:
     """Boxes of all objects of a picture, those of its scene graph if there is one."""
-    scene = scene_of_ground(ground)
+    scene = scene_behind(background)
     if scene is not None:
         return [thing.box.corners for thing in scene.objects.values()]
-    return [] if isinstance(ground, Scene) else list(ground.detected)
+    return [] if isinstance(background, Scene) else list(background.detected)
 
 
-def faces_of(ground: Ground, marks: Sequence[Mark]) -> list[Corners]:
-    """Where faces are: at the top of people; without names, at the top of everything upright that is marked."""
-    scene = scene_of_ground(ground)
+def faces_of(background: Background, marks: Sequence[Mark]) -> list[Corners]:
+    """Where faces are: at the top of people; where they are not known, at the top of everything upright that is
+    marked."""
+    scene = scene_behind(background)
+    if isinstance(background, Photograph) and background.people is not None:
+        return [_top(box, FACE) for box in background.people]
     if scene is None:
         upright = [mark.box for mark in marks if mark.box[3] - mark.box[1] > mark.box[2] - mark.box[0]]
         return [_top(box, FACE) for box in upright]

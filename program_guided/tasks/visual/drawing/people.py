@@ -108,12 +108,12 @@ BARE_LEGS = {"woman": "skin", "player": "skin", "boy": "skin", "girl": "skin", "
 
 
 def figure(
-    name: str, attributes: Collection[str], relations: Collection[str], color_of_legs: str = "dark"
+    name: str, attributes: Collection[str], relations: Collection[str]
 ) -> tuple[tuple[Stroke, ...], tuple[Stroke, ...]]:
     """Strokes of a person, and those in front of what it wears and holds. Relations are those that it is subject of."""
     pose = pose_of(attributes, relations)
     torso, details = PEOPLE[name]
-    legs = LEGS[pose].replace("leg", BARE_LEGS.get(name, color_of_legs))
+    legs = LEGS[pose].replace("leg", BARE_LEGS.get(name, "dark"))
     long = name in ("woman", "lady", "girl") or "female" in attributes
     head = _baby_head if name == "baby" else _head
     parts = [LONG_HAIR if long else "", *_arms(pose, relations), torso, details]
@@ -125,7 +125,7 @@ def figure(
     ]
     if "old" in attributes:
         props.append(CANE)
-    return tuple(body), tuple(_scaled("; ".join(props), min(up, 1.0 if "old" in attributes else up)))
+    return tuple(body), tuple(_scaled("; ".join(props), min(up, 1.0) if "old" in attributes else up))
 
 
 def pose_of(attributes: Collection[str], relations: Collection[str]) -> str:

@@ -6,6 +6,7 @@
     clean/gqa_objects_{0..}.h5       clean/gqa_objects_info.json          simulated: the truth, with little noise
     true/gqa_objects_{0..}.h5        true/gqa_objects_info.json           if wanted: by a detector, in the true boxes
     patches/gqa_objects_{0..}.h5     patches/gqa_objects_info.json        if wanted: cells of pixels, without a detector
+    perfect/gqa_objects_{0..}.h5     perfect/gqa_objects_info.json        if wanted: simulated, without any error
     pictures/{image}.png             world.json: the plan, and checksums of all the others (`visual/plan.py`)
 
 and the same of `val` and `test` (whose "all" questions are one file). Departures from the paper: see `vocabulary.py`.
@@ -42,6 +43,7 @@ __all__ = [
     "CLEAN_FOLDER",
     "DEFAULT_SIGHTS",
     "PATCHES_FOLDER",
+    "PERFECT_FOLDER",
     "SPLITS",
     "TRUE_FOLDER",
     "VERSION",
@@ -70,7 +72,7 @@ FIRST_IMAGE = {"train": MAX_SCENES, "val": 2 * MAX_SCENES, "test": 3 * MAX_SCENE
 PICTURES_PER_FILE = 250
 COUNTS = "objectsNum"
 """Dataset of the numbers of objects, as the info file has them."""
-_, CLEAN_FOLDER, TRUE_FOLDER, PATCHES_FOLDER = FEATURE_FOLDERS
+_, CLEAN_FOLDER, TRUE_FOLDER, PATCHES_FOLDER, PERFECT_FOLDER = FEATURE_FOLDERS
 DEFAULT_SIGHTS = (OBJECTS_FOLDER, CLEAN_FOLDER)
 """Folders of a world's features."""
 MEGABYTES_PER_SCENE, SECONDS_PER_SCENE = 0.118, 0.22
@@ -141,6 +143,7 @@ def sights_of(folders: Sequence[str] = DEFAULT_SIGHTS, noise: float = 1.0) -> di
         CLEAN_FOLDER: Simulation(),
         TRUE_FOLDER: PixelSight(camera=camera, boxes="true"),
         PATCHES_FOLDER: Patches(camera),
+        PERFECT_FOLDER: Simulation(noise=0, misses=0, doubles=0, clutter=0, jitter=0),
     }
     return {folder: every[folder] for folder in folders}
 
@@ -169,8 +172,10 @@ def write_world(
     sights: Mapping[str, Sight] | None = None,
     progress: Progress = lambda what, done, total: None,
     pictures: int = 0,
+    noise: float = 1.0,
 ) -> None:
-    """Write the questions, scene graphs, choices and features of all splits, and some scenes of test as pictures.
+    """Write the questions, scene graphs, choices and features of all splits, and some scenes of test as pictures, with
+    the `noise` of their camera.
 
     A world that is already there is replaced: its plan and its index are removed first. One that was interrupted is
     completed: files that are there are not written again.
@@ -184,7 +189,7 @@ def write_world(
             files += write_questions(folder, split, count, seed, resumed, progress)
         for name, sight in sights.items():
             files += write_features(folder / name, splits, seed, sight, resumed, progress)
-        files += _draw(folder / "pictures", min(pictures, splits.get("test", 0)), seed, progress)
+        files += _draw(folder / "pictures", min(pictures, splits.get("test", 0)), seed, noise, progress)
 
 
 def write_questions(
@@ -276,15 +281,15 @@ def _rows(path: Path, number: int, ids: Sequence[tuple[str, int]]) -> dict[str, 
     }
 
 
-def _draw(folder: Path, count: int, seed: int, progress: Progress) -> list[Path]:
+def _draw(folder: Path, count: int, seed: int, noise: float, progress: Progress) -> list[Path]:
     """Draw scenes of test; the paths of the pictures."""
     from program_guided.tasks.visual.drawing.scene import Camera, draw_picture
 
-    paths: list[Path] = []
+    paths, camera = list[Path](), Camera().times(noise)
     for scene in scenes_of("test", count, seed):
         paths.append(folder / f"{scene.image_id}.png")
         with renamed(paths[-1]) as temporary:
-            draw_picture(scene, camera=Camera()).save(temporary, "PNG")
+            draw_picture(scene, camera=camera).save(temporary, "PNG")
         progress("pictures", len(paths), count)
     return paths
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from program_guided.language.syntax import Program, flatten
+from program_guided.tasks.visual.concepts import CONVERSE
 from program_guided.tasks.visual.domain import ROWS, canonical, routine, with_words
 from program_guided.tasks.visual.embedded.references import Steps, extend, moved
 
@@ -64,8 +65,8 @@ def _choose(steps: Steps, answer: str) -> Iterator[Steps]:
     elif verify is not None and words:
         for option in words:
             yield _replaced(steps, verify, option)
-    elif row.category in OPPOSITE_COMPARATIVES:
-        yield _replaced(steps, f"choose_{OPPOSITE_COMPARATIVES[row.category]}")
+    elif row.category in CONVERSE:
+        yield _replaced(steps, f"choose_{CONVERSE[row.category].replace(' ', '_')}")
 
 
 def _exist(steps: Steps, answer: str) -> Iterator[Steps]:
@@ -93,19 +94,6 @@ def _same(steps: Steps, answer: str) -> Iterator[Steps]:
 def _common(steps: Steps, answer: str) -> Iterator[Steps]:
     yield _replaced(steps, f"same_{answer}")
 
-
-OPPOSITE_COMPARATIVES = {
-    "larger": "smaller",
-    "smaller": "larger",
-    "taller": "shorter",
-    "shorter": "taller",
-    "higher": "lower",
-    "lower": "higher",
-    "older": "younger",
-    "younger": "older",
-    "healthier": "less_healthy",
-    "less healthy": "healthier",
-}
 
 _RULES: dict[str, Callable[[Steps, str], Iterator[Steps]]] = {
     "query": _query,

@@ -49,7 +49,7 @@ def ready_world(only_test: bool = False, show: Show | None = None) -> Path:
         with progress_bars() as progress:
             _make(folder, splits, bar_for_each(progress))
     except KeyboardInterrupt:
-        print("the world is not complete: the same command builds it anew (an index goes on)", file=sys.stderr)
+        print("the world is not complete: the same command resumes it", file=sys.stderr)
         raise
     return folder
 

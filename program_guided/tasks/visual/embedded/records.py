@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from program_guided.language.syntax import flatten
-from program_guided.tasks.visual.domain import COMPARATIVES, ROWS, semantic_of
+from program_guided.tasks.visual.domain import ROWS, semantic_of
 from program_guided.tasks.visual.embedded.phrases import full_answer, question_text
 from program_guided.tasks.visual.embedded.questions import Asked, possible_answers
 from program_guided.tasks.visual.embedded.vocabulary import NAMES
@@ -19,18 +19,6 @@ from program_guided.tasks.visual.ontology import BUILT_IN
 from program_guided.tasks.visual.oracle import SCENE
 
 __all__ = ["choices_record", "question_record"]
-
-STRUCTURAL = {
-    "query": "query",
-    "verify": "verify",
-    "exist": "verify",
-    "choose": "choose",
-    "and": "logical",
-    "or": "logical",
-    "same": "compare",
-    "different": "compare",
-    "common": "compare",
-}
 
 
 def question_record(question: Asked) -> dict[str, Any]:
@@ -78,12 +66,9 @@ def _semantic_with_ids(question: Asked) -> list[dict[str, Any]]:
 
 
 def _types(question: Asked) -> dict[str, str]:
-    steps = flatten(question.program.body)
-    rows = [ROWS[call.operation] for call in steps]
-    last = rows[-1]
-    compared = last.family == "choose" and last.category in COMPARATIVES
+    last = flatten(question.program.body)[-1]
     return {
-        "structural": "compare" if compared else STRUCTURAL[last.family],
+        "structural": ROWS[last.operation].structural,
         "semantic": _semantic_type(question),
         "detailed": question.template,
     }

@@ -89,8 +89,8 @@ class _Draft:
     ground: float
     """Lower edge of the thing on the ground, its own or its host's; nearer things have a larger one."""
     relations: list[tuple[str, int]] = field(default_factory=list)
-    group: int = -1
-    """Number of the host of its host ..., that stands alone."""
+    root: int = -1
+    """Number of the root of what it is attached to: the host of its host, and so on."""
 
     @property
     def kind(self) -> str:
@@ -141,7 +141,7 @@ def _finish(number: int, drafts: Sequence[_Draft], ids: dict[int, str]) -> Scene
     relations = [(name, ids[other]) for name, other in draft.relations]
     for at, other in enumerate(drafts):
         if at != number:
-            nearer = None if other.group == draft.group else draft.ground > other.ground
+            nearer = None if other.root == draft.root else draft.ground > other.ground
             relations += [(name, ids[at]) for name in spatial_relations(draft.box, other.box, nearer)]
     return SceneObject(draft.name, draft.box, draft.attributes, tuple(relations))
 
@@ -264,7 +264,7 @@ def _relate(number: int, rule: Rule, drafts: list[_Draft]) -> None:
     at, host = len(drafts) - 1, drafts[number]
     subject, other = (at, number) if rule.guest_is_subject else (number, at)
     drafts[subject].relations.append((rule.relation, other))
-    drafts[at].group = host.group
+    drafts[at].root = host.root
     if rule.relation == "in":
         host.attributes = tuple(value for value in host.attributes if value not in WORLD_VALUES["fullness"])
 
@@ -273,20 +273,20 @@ def _accept(draft: _Draft, drafts: list[_Draft], host: int | None = None) -> boo
     """Add an object, if it is inside the picture, its position is clear and nothing is covered too much."""
     if not _fits(draft.box):
         return False
-    group = -1 if host is None else drafts[host].group
-    others = [other for other in drafts if other.group != group]
+    root = -1 if host is None else drafts[host].root
+    others = [other for other in drafts if other.root != root]
     if any(_overlap(draft, other) > MAX_COVERED for other in others):
         return False
     if host is not None and any(
         _shared(draft.box, other.box) > MAX_COVERED * min(draft.box.area, other.box.area)
         for at, other in enumerate(drafts)
-        if other.group == group and at != host
+        if other.root == root and at != host
     ):
         return False
     if any(abs(draft.ground - other.ground) < 3 and _overlap(draft, other) for other in others):
         return False
     drafts.append(draft)
-    draft.group = group if host is not None else len(drafts) - 1
+    draft.root = root if host is not None else len(drafts) - 1
     return True
 
 

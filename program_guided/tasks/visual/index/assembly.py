@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -153,6 +153,18 @@ def assemble(folder: Path, files: Sequence[PartFile], about: Mapping[str, Any], 
     }
     write_atomically(folder / SKIPPED, "".join(f"{line}\n" for line in survey.skipped).encode("utf-8", "replace"))
     write_record(folder / HEADER, header)
+    _remove_others(folder, written)
+
+
+def _remove_others(folder: Path, written: Collection[str]) -> None:
+    """Remove the columns of a former index of other sets."""
+    for kind in COLUMNS:
+        for path in folder.glob(f"{kind}/*/*.npy"):
+            if path.relative_to(folder).as_posix() not in written:
+                path.unlink()
+        for place in folder.glob(f"{kind}/*"):
+            if place.is_dir() and not any(place.iterdir()):
+                place.rmdir()
 
 
 def _sizes(survey: _Survey) -> dict[str, dict[str, int]]:

@@ -12,6 +12,7 @@ options. Words that do not occur in train are replaced by `<unknown>`.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -89,14 +90,20 @@ class Index:
 
     def check_sources(self, root: Path) -> None:
         """Raise `DataError` if the root holds a world that is incomplete, or other sources than the index was built
-        of, by their plan and their sizes."""
+        of, by their plan and their sizes; a release's file of another time is a warning, since it may be a copy."""
         world = complete_world(root)
         if world is not None and world.plan != self.header["plan"]:
             raise DataError(f"{self.folder}: was made of another world than the one in {root}; {REMEDY}")
-        for _, _, name, size, _ in self.header["sources"]:
+        for _, _, name, size, time in self.header["sources"]:
             path = root / name
-            if path.is_file() and path.stat().st_size != size:
+            if not path.is_file():
+                continue
+            if path.stat().st_size != size:
                 raise DataError(f"{path}: is not the file that {self.folder} was made of; {REMEDY} (root {root})")
+            if world is None and path.stat().st_mtime_ns != time:
+                print(
+                    f"{path}: has another time than when it was indexed; if it has changed, {REMEDY}", file=sys.stderr
+                )
 
     @property
     def sets(self) -> dict[str, int]:
@@ -243,6 +250,11 @@ class QuestionSet:
 
     def __len__(self) -> int:
         return len(self.columns["question_id"])
+
+    @property
+    def pictures(self) -> set[str]:
+        """Pictures that its questions are about."""
+        return {self.index.images[number] for number in np.unique(self.columns["image"]).tolist()}
 
     def __iter__(self) -> Iterator[Question]:
         return (self.question(number) for number in range(len(self)))

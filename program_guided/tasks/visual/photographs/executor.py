@@ -1,6 +1,6 @@
 """The executor of photographs as it is kept: a folder with `config.json`, like any checkpoint, and its weights.
 
-    PhotographExecutor.of(learned).save(Path("out/real-pictures/executor"))
+    PhotographExecutor.of(learned, settings).save(Path("out/real-pictures/executor"))
     executor = PhotographExecutor.load(Path("out/real-pictures/executor"))
     reasoning = executor.run(program, Path("photo.jpg"))
     reasoning.answer, reasoning.findings[0].result; reasoning.picture().save("reasoning.png")
@@ -40,7 +40,7 @@ from program_guided.tasks.visual.batches import BOOLEAN_TARGETS
 from program_guided.tasks.visual.domain import ANSWER, OBJECTS
 from program_guided.tasks.visual.drawing.findings import Corners, Finding, Photograph
 from program_guided.tasks.visual.photographs.backbone import load_backbone
-from program_guided.tasks.visual.photographs.detector import find_detector
+from program_guided.tasks.visual.photographs.detector import KINDS, find_detector
 from program_guided.tasks.visual.photographs.files import read_picture
 from program_guided.tasks.visual.photographs.part_words import Classes, WordModel
 from program_guided.tasks.visual.photographs.parts import WINDOWS, Parts, parts_of
@@ -52,12 +52,15 @@ from program_guided.tasks.visual.reasoner import Reasoning
 from program_guided.tasks.visual.task import Visual
 from program_guided.version import VERSION
 
-__all__ = ["PhotographExecutor"]
+__all__ = ["PhotographExecutor", "people_of"]
 
 NAME, WEIGHTS = "photographs", "model.safetensors"
 """Key of the record in `config.json` that tells these executors from others, and the file of all tensors."""
 SHOWN, LEAST = 3, 0.5
 """Maximum number of parts that are drawn, and their least attention as a share of the largest."""
+
+PERSON = 0.3
+"""Probability from which a detected box is that of a person, whose face labels do not cover."""
 
 
 @dataclass(frozen=True)
@@ -135,11 +138,13 @@ class PhotographExecutor:
         """Execute a program on a photograph; with `attention`, findings have the weights of all parts."""
         check_words(program, Vocabulary(self.words), Visual().domain, source)
         picture = read_picture(path)
-        return self.reason(program, self._parts(picture), Photograph(*picture.size, picture), attention)
+        parts = self._parts(picture)
+        background = Photograph(*picture.size, picture, people=people_of(parts[0], *picture.size))
+        return self.reason(program, parts, background, attention)
 
     @torch.inference_mode()
     def reason(
-        self, program: Program, parts: tuple[Parts, Classes], ground: Photograph, attention: bool = False
+        self, program: Program, parts: tuple[Parts, Classes], background: Photograph, attention: bool = False
     ) -> Reasoning:
         """Execute a program on the parts of a photograph."""
         vocabulary = Vocabulary(self.words)
@@ -160,7 +165,7 @@ class PhotographExecutor:
             booleans.append(scores[0].softmax(dim=1))
             answers.append(scores[1].softmax(dim=1))
         pointed, truth, answer = (torch.stack(each).mean(dim=0) for each in (points, booleans, answers))
-        corners = _corners(found, ground)
+        corners = _corners(found, background)
         names, findings = [call.result for call in table.calls], []
         for row, call in enumerate(table.calls):
             chosen = _chosen(pointed[row])
@@ -177,7 +182,7 @@ class PhotographExecutor:
             findings.append(
                 Finding(text, result, None, None, boxes, probability, tuple(call.inputs), attention=weights)
             )
-        return Reasoning(None, tuple(findings), None, ground)
+        return Reasoning(None, tuple(findings), None, background)
 
     def _parts(self, picture: Image.Image) -> tuple[Parts, Classes]:
         detector = find_detector() if self.detector else None
@@ -199,13 +204,22 @@ def _of_member(tensors: dict[str, Tensor], number: int) -> dict[str, Tensor]:
     return {name.partition(".")[2]: each for name, each in tensors.items() if name.partition(".")[0] == str(number)}
 
 
+def people_of(parts: Parts, width: int, height: int) -> tuple[Corners, ...] | None:
+    """Boxes of the people that the detector has found; None without a detector."""
+    boxes, shares = parts.boxes[0, len(WINDOWS) :], parts.kinds[0, len(WINDOWS) :]
+    if not len(boxes):
+        return None
+    chosen = (shares[:, KINDS.index("person")] >= PERSON) & (boxes != np.array(WINDOWS[0], np.float32)).any(axis=1)
+    return tuple((a, b, c, d) for a, b, c, d in (boxes[chosen] * [width, height, width, height]).tolist())
+
+
 def _chosen(attention: Tensor) -> list[int]:
     """The parts that are attended to most."""
     order = attention.argsort(descending=True)[:SHOWN]
     return order[attention[order] >= LEAST * attention.max()].tolist()
 
 
-def _corners(parts: Parts, ground: Photograph) -> list[Corners]:
+def _corners(parts: Parts, background: Photograph) -> list[Corners]:
     """Boxes of the parts, in pixels."""
-    size = np.array([ground.width, ground.height] * 2)
+    size = np.array([background.width, background.height] * 2)
     return [(a, b, c, d) for a, b, c, d in (parts.boxes[0] * size).tolist()]

@@ -10,7 +10,7 @@ points. What each operation does with them is fixed, how far it is trusted is le
     and, or           of the inputs' probabilities
     query, choose     evidence for every answer, and a head that reads the features, where the input points
 
-    executor = Pointing(plus, Look.of(...))
+    executor = untrained(words, len(answers), (parts, features), PictureSettings())     # `reading.py`
     results = execute(executor, evidence, programs)
     booleans, answers = executor.answer(results at the last routines, evidence, words of these)
     executor.pointed(results)                                  # (batch, routines, parts) where each routine points

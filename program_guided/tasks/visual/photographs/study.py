@@ -11,12 +11,12 @@ executor, whose scores are added; and an executor alone. Each has two controls: 
     answers = learned.answers()                              # {"executor": [...], "executor shuffled": [...]}
     figures = measure(data, {"prior": [...], "executor": [answers["executor"], ...], ...})
 
-Departures from the paper: it has detected objects and a million questions. The data come from the release's testdev
-split, so figures are not comparable with the paper's split.
+Departures from the paper: it has detected objects and a million questions, so figures are not comparable with its own.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -35,11 +35,12 @@ from program_guided.language.syntax import Call, flatten
 from program_guided.learning.execution import Programs, execute
 from program_guided.learning.learner import Learner
 from program_guided.learning.results import NO_TARGET
-from program_guided.tasks.visual.batches import BOOLEAN_TARGETS, TYPES, programs_of
-from program_guided.tasks.visual.domain import COMPARATIVES, RESULTS, row_of
+from program_guided.tasks.visual.batches import BOOLEAN_TARGETS, TYPES, other_pictures, programs_of
+from program_guided.tasks.visual.domain import RESULTS, row_of, semantic_of
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.assembly import UNKNOWN_WORD
+from program_guided.tasks.visual.intervals import interval
 from program_guided.tasks.visual.ontology import Ontology
 from program_guided.tasks.visual.photographs.answer_prior import AnswerPrior, Traits
 from program_guided.tasks.visual.photographs.evidence import ARGUMENTS, Evidence
@@ -54,8 +55,9 @@ from program_guided.tasks.visual.statistics import BLIND_VIEWS, blind_prior
 
 __all__ = [
     "CONTROLS",
+    "FEW_PICTURES",
     "MODELS",
-    "NOT_COMPARABLE",
+    "OF_TESTDEV",
     "Learned",
     "PictureData",
     "PictureSettings",
@@ -69,28 +71,17 @@ ModelName = Literal["prior", "prior + executor", "executor"]
 MODELS: tuple[ModelName, ...] = ("prior", "prior + executor", "executor")
 CONTROLS = ("", " blind", " shuffled")
 """Behind the name of a model: with pictures, without, with wrong ones."""
-NOT_COMPARABLE = "The data come from the testdev split: these figures are not comparable with the paper's split."
+TESTDEV = ("dev", "testdev")
+"""Beginnings of the names of sets that come from the testdev split."""
+OF_TESTDEV = "The data come from the testdev split: these figures are not comparable with the paper's split."
+FEW_PICTURES = "A few pictures alone are trained and tested on: these figures are not comparable with the paper's."
 PRIORS = ("majority", "last operation", "whole program")
-STRUCTURAL = {
-    "query": "query",
-    "choose": "choose",
-    "verify": "verify",
-    "exist": "verify",
-    "and": "logical",
-    "or": "logical",
-    "same": "compare",
-    "different": "compare",
-    "common": "compare",
-}
-"""Family of the last operation -> structural type; comparatives of `choose` are `compare` too."""
 COMPARED = (("prior + executor", "prior"), *((model, model + control) for model in MODELS for control in CONTROLS[1:]))
 """Pairs of models whose difference is measured."""
 BATCH = 512
 """Questions answered in one batch."""
-RESAMPLES = 10_000
-"""Number of bootstrap resamples of the pictures for an interval."""
-CONFIDENCE = 95
-"""Percent of the resamples inside of an interval."""
+VERSION = 1
+"""Raised when the same data and settings give other answers."""
 
 
 FittedPrior = tuple[bool, int, int, AnswerPrior]
@@ -162,8 +153,7 @@ class QuestionTensors:
 
 
 def _structural(question: Question) -> str:
-    row = row_of(_routines(question)[-1])[0]
-    return "compare" if row.category in COMPARATIVES else STRUCTURAL[row.family]
+    return row_of(_routines(question)[-1])[0].structural
 
 
 def _routines(question: Question) -> tuple[Call, ...]:
@@ -182,6 +172,8 @@ class PictureData:
     ontology: Ontology
     words: tuple[str, ...]
     answers: tuple[str, ...]
+    note: str
+    """Why figures are not comparable with the paper's."""
 
     @classmethod
     def read(
@@ -199,7 +191,8 @@ class PictureData:
         found = Parts.of_objects(features, images) if parts is None else Parts.read(parts, images)
         named = parts is not None and features.classifies
         classes = found.classes((*features.classifier(), features.class_names()) if named else None)
-        data = cls(train_questions, test_questions, views, found, classes, ontology, tuple(words), tuple(answers))
+        note = OF_TESTDEV if test.startswith(TESTDEV) else FEW_PICTURES
+        data = cls(train_questions, test_questions, views, found, classes, ontology, tuple(words), tuple(answers), note)
         both = set(data.train.pictures.tolist()) & set(data.test.pictures.tolist())
         if both:
             raise DataError(
@@ -214,14 +207,14 @@ class PictureData:
         part = np.random.default_rng(0).permutation(len(pictures)) % folds
         held_out = np.isin(self.train.programs.of.numpy(), pictures[part == number])
         train, test = (self.train.some(np.flatnonzero(which)) for which in (~held_out, held_out))
-        return PictureData(train, test, self.views, self.parts, self.classes, self.ontology, self.words, self.answers)
+        return replace(self, train=train, test=test)
 
     @cached_property
     def weak_labels(self) -> WeakLabels:
         """The words that the questions of train imply of their pictures."""
         programs = [_routines(question) for question in self.train.questions]
         answers = [str(question.answer) for question in self.train.questions]
-        return WeakLabels.of(programs, answers, self.train.programs.of.numpy(), len(self.views.classes))
+        return WeakLabels.of(programs, answers, self.train.programs.of.numpy(), len(self.views))
 
     @cached_property
     def fitted(self) -> tuple[Reading, Tensor]:
@@ -275,7 +268,7 @@ class PictureData:
 
     def _similarity(self) -> Tensor:
         """(pictures, pictures) similarity to those of train, scaled to a mean of 1 on the diagonal."""
-        train, found = self.train.pictures, np.zeros((len(self.views.classes),) * 2, np.float32)
+        train, found = self.train.pictures, np.zeros((len(self.views),) * 2, np.float32)
         found[:, train] = self.views.similarity(train)[0]
         return torch.from_numpy(found / found[train, train].mean())
 
@@ -386,11 +379,10 @@ def prior_answers(data: PictureData) -> dict[str, list[str]]:
 
 
 def _shuffled(batch: QuestionTensors) -> QuestionTensors:
-    """The same questions, each about the picture half way round the list."""
-    pictures = batch.pictures
-    other = np.roll(pictures, len(pictures) // 2)[np.searchsorted(pictures, batch.programs.of.numpy())]
+    """The same questions, each about another picture."""
     programs = batch.programs
-    wrong = Programs(programs.words, programs.inputs, programs.exists, torch.from_numpy(other))
+    other = torch.from_numpy(other_pictures(programs.of.numpy()))
+    wrong = Programs(programs.words, programs.inputs, programs.exists, other)
     return replace(batch, programs=wrong)
 
 
@@ -422,7 +414,7 @@ def measure(data: PictureData, predicted: Mapping[str, Sequence[Sequence[str]]])
     types = test.types()
     views = {name: BLIND_VIEWS[name] for name in PRIORS}
     return {
-        "note": NOT_COMPARABLE,
+        "note": data.note,
         "questions": {"train": len(data.train.questions), "test": len(test.questions)},
         "pictures": {"train": len(data.train.pictures), "test": len(test.pictures)},
         "seeds": {name: [float(100 * each.mean()) for each in rights] for name, rights in right.items()},
@@ -445,21 +437,24 @@ def measure(data: PictureData, predicted: Mapping[str, Sequence[Sequence[str]]])
 def difference(
     one: NDArray[np.bool_], other: NDArray[np.bool_], pictures: NDArray[np.int64], seed: int = 0
 ) -> dict[str, float]:
-    """Difference of two models (seeds, questions) in points, and its bootstrap interval: pictures are resampled with
-    all their questions, since questions about one picture are correlated."""
+    """Difference of two models (seeds, questions) in points, and its interval over pictures."""
     _, of = np.unique(pictures, return_inverse=True)
-    gained = np.bincount(of, one.mean(axis=0) - other.mean(axis=0))
-    counts = np.bincount(of)
-    drawn = np.random.default_rng(seed).integers(0, len(counts), (RESAMPLES, len(counts)))
-    points = 100 * gained[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
-    low, high = np.percentile(points, [(100 - CONFIDENCE) / 2, (100 + CONFIDENCE) / 2])
-    return {"points": float(100 * gained.sum() / counts.sum()), "low": float(low), "high": float(high)}
+    gained = np.bincount(of, one.mean(axis=0) - other.mean(axis=0)).astype(np.float64)
+    return interval(gained, np.bincount(of), seed)
 
 
 def plan_of(data: PictureData, settings: PictureSettings) -> dict[str, Any]:
     """Everything that the answers depend on, apart from the seed."""
+    digest = hashlib.sha256()
+    for array in (*data.views.groups, *vars(data.parts).values(), *vars(data.classes).values()):
+        digest.update(np.ascontiguousarray(array).tobytes() if isinstance(array, np.ndarray) else repr(array).encode())
     return {
+        "version": VERSION,
         "settings": asdict(settings),
-        "questions": [[each.key for each in batch.questions] for batch in (data.train, data.test)],
-        "features": [float(np.abs(np.asarray(group)).sum()) for group in (*data.views.groups, data.parts.features)],
+        "questions": [
+            [[each.key, each.image_id, each.answer, semantic_of(each.program)] for each in batch.questions]
+            for batch in (data.train, data.test)
+        ],
+        "ontology": data.ontology.digest,
+        "features": digest.hexdigest(),
     }

@@ -150,21 +150,19 @@ class Views:
 
     groups: tuple[Floats, ...]
     """Descriptors of each kind, (pictures, 3, dimension)"""
-    classes: Floats
-    """(pictures, classes) probabilities, mean over cells; no classes without a classifier"""
-    class_names: tuple[str, ...]
 
     @classmethod
     def read(cls, features: ObjectFeatures, images: Sequence[str]) -> Views:
         """Read the views of the pictures with these ids."""
-        names = features.class_names() if features.classifies else ()
         found = [_views(features, image) for image in images]
-        groups = tuple(np.stack(group) for group in zip(*(each for each, _ in found), strict=True))
-        return cls(groups, np.stack([each for _, each in found]), names)
+        return cls(tuple(np.stack(group) for group in zip(*found, strict=True)))
+
+    def __len__(self) -> int:
+        return len(self.groups[0])
 
     def similarity(self, labelled: NDArray[np.int64]) -> Floats:
         """(3, pictures, labelled) dot products of standardised descriptors with those of the labelled pictures."""
-        total = np.zeros((3, len(self.classes), len(labelled)))
+        total = np.zeros((3, len(self), len(labelled)))
         for group in self.groups:
             mean, deviation = group[labelled, 0].mean(axis=0), group[labelled, 0].std(axis=0) + 1e-6
             scaled = (group - mean) / deviation / np.sqrt(group.shape[2])
@@ -172,8 +170,8 @@ class Views:
         return total / len(self.groups)
 
 
-def _views(features: ObjectFeatures, image: str) -> tuple[list[Floats], Floats]:
-    """(descriptors of each kind (3, dimension), class probabilities) of a picture."""
+def _views(features: ObjectFeatures, image: str) -> list[Floats]:
+    """Descriptors of each kind, (3, dimension), of a picture."""
     detected = features.read(image, max_detected=1_000_000)
     centres = (detected.boxes[:, 0] + detected.boxes[:, 2]) / 2
     sides = [np.ones(len(centres), np.bool_), centres < detected.width / 2, centres >= detected.width / 2]
@@ -182,7 +180,7 @@ def _views(features: ObjectFeatures, image: str) -> tuple[list[Floats], Floats]:
     groups = [np.stack([_root(each.mean(axis=0), 2) for each in cells])]
     groups.append(np.stack([_root((each**3).mean(axis=0), 3) for each in cells]))
     if not features.classifies:
-        return groups, np.zeros(0)
+        return groups
     weights, bias = features.classifier()
     logits = (detected.features @ weights.T + bias).astype(np.float64)
     log_probabilities = _log_softmax(logits)
@@ -190,7 +188,7 @@ def _views(features: ObjectFeatures, image: str) -> tuple[list[Floats], Floats]:
     groups.append(np.stack([_log_softmax(np.asarray(logits[side].mean(axis=0))) for side in sides]))
     groups.append(np.stack([each.max(axis=0) for each in logs]))
     groups.append(np.stack([np.sqrt(np.exp(each).mean(axis=0)) for each in logs]))
-    return groups, np.exp(log_probabilities).mean(axis=0)
+    return groups
 
 
 def _root(values: Floats, degree: int) -> Floats:
