@@ -103,7 +103,7 @@ PICTURES = (
         "carrying",
         "A mistake",
         "lady = select(lady)\nthing = relate(lady, _, carrying, object)\nquery(thing, name)",
-        11,
+        1247,
         "The oracle's result stands beside a wrong one.",
     ),
 )
