@@ -323,15 +323,15 @@ class ObjectFeatures(_Closable):
     def read(self, image_id: str, max_detected: int | None = None) -> Detected:
         """The first `max_detected` objects of a picture: by default, `MAX_DETECTED` objects, or all of its cells."""
         if max_detected is None:
-            max_detected = self._default()
+            max_detected = self._most or self._find_most(image_id)
         if isinstance(self._store, Packed):
             return Detected(*self._store.read(image_id, max_detected))
         return self._store.read(image_id, max_detected)
 
-    def _default(self) -> int:
-        if self._most is None:
-            first = self.read(self.image_ids[0], sys.maxsize)
-            self._most = len(first.boxes) if tile(first.boxes, first.width, first.height) else MAX_DETECTED
+    def _find_most(self, image_id: str) -> int:
+        """Default maximum number of objects, by those of one picture."""
+        found = self.read(image_id, sys.maxsize)
+        self._most = len(found.boxes) if tile(found.boxes, found.width, found.height) else MAX_DETECTED
         return self._most
 
     @property
