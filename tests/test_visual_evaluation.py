@@ -152,7 +152,7 @@ def usual_answers(world):
 
 
 def test_symbolic_agents_differ_where_a_routine_has_no_result(world):
-    source = Visual(data=world).questions("test_balanced")
+    source = Visual(data=world).question_set("test_balanced")
     numbers, seen = np.arange(len(source)), []
     found = {
         form: symbolic_answers(form, source, numbers, seen.append).predictions
@@ -219,7 +219,7 @@ def other_pictures(world):
 
 def test_shuffled_questions_are_answered_about_other_pictures(world, checkpoint):
     reasoner, data = program_guided.load(checkpoint), VisualData(world)
-    source = Visual(data=world).questions("test_balanced")
+    source = Visual(data=world).question_set("test_balanced")
     own, shuffled = (answer_questions(reasoner.model, source, np.arange(len(source)), shuffled=each) for each in (0, 1))
     right = 0
     for question, image in zip(questions(world), other_pictures(world), strict=True):
@@ -250,7 +250,7 @@ def test_only_checkpoints_can_be_shown_other_pictures(world, name):
 
 def test_the_oracle_needs_no_features_and_the_symbolic_agents_no_graphs(world, tmp_path):
     """Questions and features alone."""
-    source = Visual(data=world).questions("test_balanced")
+    source = Visual(data=world).question_set("test_balanced")
     assert oracle_answers(source, np.arange(len(source)), lambda done: None).accuracy == 100
     names = ("train_balanced_questions.json", "test_balanced_questions.json", "objects")
     for name in names:

@@ -573,7 +573,7 @@ class _Tree:
 
     def _argument(self, parameter: Parameter) -> Argument:
         terminal = self._next()
-        reading = {
+        reading: dict[str, Callable[[], Argument]] = {
             "operation": lambda: self._call(terminal, "inner"),
             "result": lambda: Ref(self._numbers[terminal, parameter.takes or ""]),
             "inner": lambda: Ref(self._numbers[terminal, parameter.takes or ""]),
