@@ -34,7 +34,7 @@ from program_guided.language.parser import MAX_ROUTINES
 from program_guided.language.sampler import heights
 from program_guided.language.syntax import Argument, Block, Call, If, Loop, Node, Program, Ref, While, flatten
 
-__all__ = ["STOP", "Expected", "Grammar", "State", "Terminal", "normal_form"]
+__all__ = ["STOP", "Expected", "Grammar", "State", "Terminal", "normal_form", "unwrapped"]
 
 
 class Terminal(NamedTuple):
@@ -504,12 +504,18 @@ class _Derivation:
             yield Terminal("number" if isinstance(parameter, Number) else "word", str(argument))
 
     def _text(self, parameter: Text, text: str) -> Iterator[Terminal]:
-        wrap, bracket, inner = text.partition("(")
-        if bracket and wrap in parameter.wraps and " ".join(inner[:-1].split()) + ")" == inner != ")":
+        wrap, text = unwrapped(parameter, text)
+        if wrap:
             yield Terminal("wrap", wrap)
-            text = inner[:-1]
         for number, phrase in enumerate(self._phrases(text)):
             yield from (*((PLUS,) if number else ()), Terminal("phrase", phrase))
+
+
+def unwrapped(parameter: Text, text: str) -> tuple[str, str]:
+    """The word around a text, "" if there is none, and the text."""
+    wrap, bracket, inner = text.partition("(")
+    is_wrapped = bracket and wrap in parameter.wraps and " ".join(inner[:-1].split()) + ")" == inner != ")"
+    return (wrap, inner[:-1]) if is_wrapped else ("", text)
 
 
 class _Tree:

@@ -1,8 +1,8 @@
 """Sentences as words that a parser reads: normalised, known phrases as one word, with the forms that programs may use.
 
-    lexicon = Lexicon.of(["to the left of", "coffee table", "man"], synonyms={"guy": "man"})
-    [word.text for word in lexicon.read("What's to the left of the guys?")]
-    ["what", "'s", "to the left of", "the", "guys", "?"]        guys offers: guys, guy, man
+lexicon = Lexicon.of(["to the left of", "coffee table", "man"], synonyms={"guy": "man"})
+[word.text for word in lexicon.read("What's to the left of the guys?")]
+["what", "'s", "to the left of", "the", "guys", "?"]        guys offers: guys, guy, man
 """
 
 from __future__ import annotations
@@ -27,10 +27,29 @@ FORMS = ("text", "singular", "canonical")
 """Forms of a word that a program may use."""
 QUOTES = str.maketrans("’‘`´“”–—‐‑", "''''\"\"----")
 TOKEN = re.compile(r"n't\b|'(?:s|re|ve|ll|d|m)\b|\d+|(?:(?!n't)[^\W\d_])+|[<>=]+|[^\w\s]")
-NUMBERS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen twenty"
-).split()
+NUMBERS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
+]
 NUMBER_WORDS = {word: str(number) for number, word in enumerate(NUMBERS)}
 IRREGULAR = {
     "people": "person",

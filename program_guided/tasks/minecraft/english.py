@@ -30,7 +30,7 @@ __all__ = ["by_hand", "rephrase", "say"]
 BY_HAND = Path(__file__).with_name("by_hand.jsonl")
 MASS = ("gold", "wood", "iron", "silver", "flat")
 """Things that are not counted in the plural."""
-NUMBERS = "zero one two three four five six seven eight nine ten".split()
+NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 BEHAVIOURS = {
     "mine": ("mine {a}", "mine {a}", "get {a}", "collect {a}", "take {a}", "dig up {a}", "pick up {a}", "fetch {a}"),
     "sell": ("sell {a}", "sell {a}", "sell {a} to the merchant", "trade {a}", "sell {a} to a merchant"),

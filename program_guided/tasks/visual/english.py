@@ -1,7 +1,7 @@
 """Words of questions about pictures: phrases, synonyms and tags that an ontology gives.
 
-    lexicon = lexicon_of(find_ontology(Path("gqa")))
-    lexicon.word("motorbike").forms         ("motorbike", "motorbike", "motorcycle")
+lexicon = lexicon_of(find_ontology(Path("gqa")))
+lexicon.word("motorbike").forms         ("motorbike", "motorbike", "motorcycle")
 """
 
 from __future__ import annotations
