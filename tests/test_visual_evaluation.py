@@ -12,6 +12,7 @@ from PIL import Image
 import program_guided
 from program_guided.errors import DataError
 from program_guided.language.syntax import flatten
+from program_guided.learning.intervals import interval
 from program_guided.learning.trainer import train
 from program_guided.tasks.visual.commands.evaluate import MEASURES, Evaluate, means
 from program_guided.tasks.visual.commands.run import Run
@@ -28,7 +29,6 @@ from program_guided.tasks.visual.evaluation import (
     symbolic_answers,
 )
 from program_guided.tasks.visual.index.building import make_index
-from program_guided.tasks.visual.intervals import interval
 from program_guided.tasks.visual.release.reading import Question
 from program_guided.tasks.visual.symbolic import answer_symbolically
 from program_guided.tasks.visual.task import Visual

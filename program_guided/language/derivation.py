@@ -65,7 +65,7 @@ NOTHING = -1
 
 
 class Expected(NamedTuple):
-    """What may come next: the union of its fields."""
+    """The terminals that may come next: the union of its fields."""
 
     keywords: tuple[Terminal, ...] = ()
     output: str | None = None
@@ -341,7 +341,7 @@ class Grammar:
         return State((_Block("program"), ()), blocks=1)
 
     def expected(self, state: State) -> Expected:
-        """What may come next; nothing after `stop`."""
+        """The terminals that may come next; none after `stop`."""
         return state.top.expected(self, state) if state.stack else Expected()
 
     def advance(self, state: State, terminal: Terminal) -> State:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -82,7 +83,7 @@ class Word(NamedTuple):
     forms: tuple[str, ...]
     """The forms of `FORMS`, equal where there is no other."""
     tags: tuple[str, ...] = ()
-    """What is known of it: kind of thing, type of attribute, relation."""
+    """Knowledge of it: kind of thing, type of attribute, relation."""
 
 
 def normalised(text: str) -> tuple[str, ...]:
@@ -205,6 +206,29 @@ class Lexicon:
         """Known words that are spelt similarly."""
         known = {fold(each): each for each in (*others, *self._known)}
         return [known[each] for each in difflib.get_close_matches(fold(word), known, count, 0.75)]
+
+    def others(self, phrase: str) -> tuple[str, ...]:
+        """Phrases of the same tags and number, itself included."""
+        return self._groups.get((self.tags.get(phrase, ()), singular(phrase) == phrase), ())
+
+    @cached_property
+    def _groups(self) -> dict[tuple[tuple[str, ...], bool], tuple[str, ...]]:
+        groups: defaultdict[tuple[tuple[str, ...], bool], list[str]] = defaultdict(list)
+        for phrase, tags in self.tags.items():
+            if tags and phrase in self._known:
+                groups[tags, singular(phrase) == phrase].append(phrase)
+        return {key: tuple(each) for key, each in groups.items()}
+
+    def spoken(self, phrase: str) -> tuple[str, ...]:
+        """Words that stand for a phrase."""
+        return self._spoken.get(phrase, ())
+
+    @cached_property
+    def _spoken(self) -> dict[str, tuple[str, ...]]:
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for word, phrase in self.synonyms.items():
+            found[phrase].append(word)
+        return {phrase: tuple(words) for phrase, words in found.items()}
 
     def as_dict(self) -> dict[str, Any]:
         """JSON, for a checkpoint."""

@@ -1,13 +1,15 @@
 """Questions and programs as numbers: the vocabularies of a parser, which travel in its checkpoint.
 
-    codec = Codec.of(domain, lexicon, pairs)
-    encoded = codec.encode([lexicon.read("Is the bag red?")])       encoded.source goes to the translator
-    numbers = codec.targets(program, encoded.extra[0])
-    program = codec.program(numbers, encoded.extra[0])
+codec = Codec.of(domain, lexicon, pairs)
+encoded = codec.encode([lexicon.read("Is the bag red?")])       encoded.source goes to the translator
+numbers = codec.targets(program, encoded.extra[0])
+program = codec.program(numbers, encoded.extra[0])
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,7 +51,7 @@ class Encoded(NamedTuple):
 
     source: Source
     extra: list[list[Terminal]]
-    """Of each question, the terminals that it offers and that have no number of their own."""
+    """For each question, the terminals that it offers and that have no number of their own."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,11 @@ class Codec:
     def from_dict(cls, domain: Domain, record: Mapping[str, Any]) -> Codec:
         vocabularies = (tuple(map(str, record[name])) for name in ("words", "tags", "phrases"))
         return cls(domain, Lexicon.from_dict(record["lexicon"]), *vocabularies)
+
+    def digest(self, pairs: Sequence[Pair]) -> str:
+        """Identify questions, programs and what is known of words."""
+        text = json.dumps([[pair.question, repr(pair.program)] for pair in pairs])
+        return hashlib.sha256((text + json.dumps(self.as_dict())).encode("utf-8")).hexdigest()[:16]
 
     @cached_property
     def grammar(self) -> Grammar:

@@ -1,9 +1,9 @@
 """Encoder-decoder transformer with a copy mechanism: from the words of a question to the terminals of a program.
 
-Departures from the paper (section "Program Synthesis", a sequence-to-sequence transformer of six and six layers, d = 512,
-eight heads, which `PAPER` has): layers are normalised before their sublayers, relative positions are rotary, and a
-terminal can be copied from the source (as in CopyNet): a word offers itself, its singular and its canonical form, and
-one softmax is taken over the terminals and all these offers.
+Departures from the paper (a sequence-to-sequence transformer of six and six layers, d = 512, eight heads: the
+configuration `paper`): layers are normalised before their sublayers, positions are rotary too, and a terminal can be
+copied from the source (as in CopyNet): a word offers itself, its singular and its canonical form, and one softmax is
+taken over the terminals and all these offers.
 
     network = Translator(TranslatorConfig(), Vocabularies(words=500, tags=20, terminals=300))
     scores = network(source, terminals)         # (batch, length, extended terminals) log-probabilities
@@ -12,59 +12,32 @@ one softmax is taken over the terminals and all these offers.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from program_guided.errors import DataError
 from program_guided.language.sentences import FORMS
+from program_guided.models.config import TranslatorConfig
 
-__all__ = ["BEGINNING", "CONFIGS", "PADDING", "Cache", "Memory", "Source", "Translator", "TranslatorConfig", "Vocabularies"]
+__all__ = [
+    "BEGINNING",
+    "PADDING",
+    "Cache",
+    "Memory",
+    "Source",
+    "Translator",
+    "TranslatorConfig",
+    "Vocabularies",
+]
 
+BEGINNING = 1 << 30
+"""Stands before the first terminal of a sequence."""
 PADDING = -1
 """An offer that is none: padding, or a word that no program uses."""
 NEVER = -1e4
 """Logit of what cannot be."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TranslatorConfig:
-    """Configuration of the translator."""
-
-    width: int = 160
-    """d, the width of all layers."""
-    heads: int = 4
-    """Attention heads."""
-    encoder_layers: int = 3
-    """Layers of the encoder."""
-    decoder_layers: int = 2
-    """Layers of the decoder."""
-    hidden: int = 512
-    """Hidden width of MLPs."""
-    dropout: float = 0.1
-    """Dropout of sublayers, in training."""
-
-    def check(self) -> None:
-        """One clear error for a configuration that cannot be."""
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if each.name != "dropout" and not (type(value) is int and 1 <= value <= 4096):
-                raise DataError(f"{each.name.replace('_', '-')} {value}: it must be from 1 to 4096")
-        if not 0 <= self.dropout < 1:
-            raise DataError(f"dropout {self.dropout}: it must be at least 0 and less than 1")
-        if self.width % (4 * self.heads):
-            raise DataError(f"width {self.width}: it must be a multiple of 4 heads, {4 * self.heads}")
-
-
-CONFIGS = {
-    "plus": TranslatorConfig(),
-    "paper": replace(
-        TranslatorConfig(), width=512, heads=8, encoder_layers=6, decoder_layers=6, hidden=2048
-    ),
-}
 
 
 class Vocabularies(NamedTuple):
@@ -151,7 +124,7 @@ class _Attention(nn.Module):
         return out
 
     def _split(self, states: Tensor) -> Tensor:
-        return states.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return states.view(*states.shape[:-1], self.heads, -1).transpose(1, 2)
 
 
 def rotated(states: Tensor, positions: Tensor) -> Tensor:
@@ -174,7 +147,10 @@ def sinusoidal(positions: Tensor, width: int) -> Tensor:
 
 def _mlp(config: TranslatorConfig) -> nn.Sequential:
     return nn.Sequential(
-        nn.Linear(config.width, config.hidden), nn.GELU(), nn.Dropout(config.dropout), nn.Linear(config.hidden, config.width)
+        nn.Linear(config.width, config.hidden),
+        nn.GELU(),
+        nn.Dropout(config.dropout),
+        nn.Linear(config.hidden, config.width),
     )
 
 
@@ -294,7 +270,3 @@ class Translator(nn.Module):
         total = torch.cat([own, own.new_zeros(*own.shape[:2], unnumbered)], dim=-1)
         places = memory.offers.clamp(min=0)[:, None].expand_as(offered)
         return total.scatter_add(-1, places, offered).clamp(min=1e-9).log()
-
-
-BEGINNING = 1 << 30
-"""Stands before the first terminal of a sequence."""

@@ -7,7 +7,7 @@ derives from.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from program_guided.errors import DataError
 from program_guided.language.domain import Domain
 from program_guided.language.parser import parse
+from program_guided.language.recombination import recombined
 from program_guided.language.sentences import Lexicon, closed_words
 from program_guided.language.syntax import Program
 from program_guided.language.table import RoutineTable, compile_program
@@ -37,7 +38,18 @@ __all__ = ["TaskBase"]
 
 METHODS = (FunctionType, property, cached_property)
 REPLACEABLE = (
-    *("best", "check_data", "identity", "learner", "lexicon", "prepare", "programs", "questions", "recipe"),
+    *(
+        "agreement",
+        "best",
+        "check_data",
+        "identity",
+        "learner",
+        "lexicon",
+        "prepare",
+        "programs",
+        "questions",
+        "recipe",
+    ),
     *("rephrased", "show", "validate"),
 )
 """Methods that a task may replace, besides those that it has to write."""
@@ -174,9 +186,14 @@ class TaskBase(ABC):
         """Phrases and words that are known without questions; `root`: of files of one's own."""
         return Lexicon(closed_words(self.domain))
 
-    def rephrased(self, question: str, program: Program, random: Random) -> tuple[str, Program]:
-        """Another question like this one, with its program, to train on."""
-        return question, program
+    def rephrased(self, question: str, program: Program, lexicon: Lexicon, random: Random) -> tuple[str, Program]:
+        """Another question like this one, with its program, to train on: by default, with other arguments."""
+        return recombined(question, program, self.domain, lexicon, random)
+
+    def agreement(self, root: Path | None = None) -> Callable[[Program, Program], bool | None] | None:
+        """Whether two programs have the same results wherever the oracle executes both, None where it cannot; None if
+        the task cannot say."""
+        return None
 
     def parse(self, text: str, source: str = "<program>") -> Program:
         """The program that a text says."""

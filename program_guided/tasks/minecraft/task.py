@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from program_guided.errors import DataError
 from program_guided.language.domain import ACTION, BOOLEAN, Domain
+from program_guided.language.sentences import Lexicon
 from program_guided.language.syntax import Program
 from program_guided.language.vocabulary import Vocabulary
 from program_guided.learning.results import Action, Boolean, ResultType, Value
@@ -93,8 +94,8 @@ class Minecraft(BatchWorldTask):
         return tuple(entry for entry in every if not any(each.in_program(entry.program) for each in removed))
 
     def questions(self, split: str) -> Iterator[tuple[str, Program]]:
-        """The programs of a split in English, the same sentences every time; `by-hand`: sentences of a person. Train has
-        those of the whole language."""
+        """The programs of a split in English, the same sentences every time; `by-hand`: sentences of a person. In train
+        are those of the whole language."""
         from program_guided.tasks.minecraft.english import by_hand, say
         from program_guided.tasks.minecraft.splits import load_mixed_train, load_split
 
@@ -104,7 +105,7 @@ class Minecraft(BatchWorldTask):
         for number, entry in enumerate(load_mixed_train() if split == "train" else load_split(split)):
             yield say(entry.program, Random(number)), entry.program
 
-    def rephrased(self, question: str, program: Program, random: Random) -> tuple[str, Program]:
+    def rephrased(self, question: str, program: Program, lexicon: Lexicon, random: Random) -> tuple[str, Program]:
         from program_guided.tasks.minecraft.english import rephrase
 
         return rephrase(program, random)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -152,6 +152,11 @@ class Visual(TaskBase):
         from program_guided.tasks.visual.ontology import BUILT_IN, find_ontology
 
         return lexicon_of(BUILT_IN if root is None else find_ontology(root))
+
+    def agreement(self, root: Path | None = None) -> Callable[[Program, Program], bool | None]:
+        from program_guided.tasks.visual.english import agreement_on, scenes_to_compare
+
+        return agreement_on(*scenes_to_compare(root))
 
     def question_set(self, name: str) -> Questions:
         """A set of questions, with the vocabulary and answers of the task."""

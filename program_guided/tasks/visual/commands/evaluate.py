@@ -471,7 +471,7 @@ def _pictures_of(agents: Sequence[Mapping[str, Any]], split: str) -> NDArray[np.
 
 def _add_intervals(mean: dict[str, Any], first: NDArray[np.float64] | None) -> None:
     """Add the interval of a row's accuracy over pictures, and of the first row's lead."""
-    from program_guided.tasks.visual.intervals import interval
+    from program_guided.learning.intervals import interval
 
     own = mean[PICTURES]
     if own is None:
