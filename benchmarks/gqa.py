@@ -121,7 +121,9 @@ def _measure(
             "peak_megabytes": peak,
         },
         "answer_gigaflop": _gigaflop(answering) / batch,
-        "read_per_second": speeds({"read": [lambda: len(task.question_set(TRAIN).batch(numbers).last)]}, seconds)["read"],
+        "read_per_second": speeds({"read": [lambda: len(task.question_set(TRAIN).batch(numbers).last)]}, seconds)[
+            "read"
+        ],
     }
 
 

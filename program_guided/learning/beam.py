@@ -26,7 +26,8 @@ __all__ = ["BEAM", "LENGTH_PENALTY", "Guess", "search"]
 BEAM = 4
 LENGTH_PENALTY = 0.6
 """Both as in the paper."""
-MAX_LENGTH = 400
+MAX_LENGTH = (2, 24)
+"""Terminals for each word of the longest question, and more."""
 IMPOSSIBLE = -1e9
 
 
@@ -59,11 +60,12 @@ def search(
     sentences: Sequence[Sentence],
     beam: int = BEAM,
     constrained: bool = True,
-    max_length: int = MAX_LENGTH,
 ) -> tuple[list[list[Guess]], list[float]]:
     """Of each question its guesses, the best one first, and the probability that a program can answer it."""
     encoded = codec.encode(sentences)
     memory = network.encode(encoded.source)
+    per_word, more = MAX_LENGTH
+    max_length = per_word * memory.there.shape[1] + more
     ended = _Search(network, codec, encoded, memory, beam, constrained).run(max_length)
     guesses = [_guesses(codec, found, extra, beam) for found, extra in zip(ended, encoded.extra, strict=True)]
     return guesses, memory.familiar.sigmoid().tolist()
