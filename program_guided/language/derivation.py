@@ -34,7 +34,7 @@ from program_guided.language.parser import MAX_ROUTINES
 from program_guided.language.sampler import heights
 from program_guided.language.syntax import Argument, Block, Call, If, Loop, Node, Program, Ref, While, flatten
 
-__all__ = ["STOP", "Expected", "Grammar", "State", "Terminal", "normal_form", "unwrapped"]
+__all__ = ["END", "STOP", "Expected", "Grammar", "State", "Terminal", "normal_form", "unwrapped"]
 
 
 class Terminal(NamedTuple):

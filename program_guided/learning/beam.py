@@ -9,14 +9,14 @@ A hypothesis is extended only by what the automaton of the language expects, so 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from program_guided.language.derivation import State
+from program_guided.language.derivation import State, Terminal
 from program_guided.language.syntax import Program
 from program_guided.learning.codec import Codec, Encoded, Sentence
 from program_guided.models.translator import BEGINNING, Memory, Translator
@@ -29,6 +29,8 @@ LENGTH_PENALTY = 0.6
 MAX_LENGTH = (2, 24)
 """Terminals for each word of the longest question, and more."""
 IMPOSSIBLE = -1e9
+FORCED = -7.0
+"""Log-probability of a terminal that only ends a program which is too long."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,25 @@ class _Search:
             rows, taken = torch.tensor(questions), torch.tensor(parents)
             caches = [each.taken(taken) for each in caches]
             last = torch.tensor([[each.numbers[-1]] for some in alive for each in some])
+        for question, some in enumerate(alive):
+            if some and self._constrained and not self.ended[question]:
+                self.ended[question] += self._completed(some[0], self._encoded.extra[question])
         return self.ended
+
+    def _completed(self, hypothesis: _Hypothesis, extra: Sequence[Terminal]) -> list[_Hypothesis]:
+        """A hypothesis that is too long, ended by the shortest way; none if it needs a phrase and there is none."""
+        grammar, state = self._codec.grammar, hypothesis.state
+        assert state is not None
+        numbers, value = list(hypothesis.numbers), hypothesis.log_probability
+        while state.stack:
+            allowed = self._masks([replace(hypothesis, state=state)], len(self._codec.terminals) + len(extra))[0]
+            places = np.flatnonzero(allowed)
+            if not len(places):
+                return []
+            numbers.append(min(map(int, places), key=self._codec.closing))
+            value += FORCED
+            state = grammar.advance(state, self._codec.terminal(numbers[-1], extra))
+        return [_Hypothesis(numbers, value, state)]
 
     def _extended(self, alive: list[list[_Hypothesis]], scores: Tensor) -> tuple[list[list[_Hypothesis]], list[int]]:
         """The best extensions of each question's hypotheses, and the rows that they extend."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from program_guided.errors import DataError
 from program_guided.language.comparison import in_order
-from program_guided.language.derivation import STOP, Expected, Grammar, Terminal, unwrapped
+from program_guided.language.derivation import END, STOP, Expected, Grammar, Terminal, unwrapped
 from program_guided.language.domain import Domain, Number, Text
 from program_guided.language.sentences import FORMS, Lexicon, Word
 from program_guided.language.syntax import Call, Program, calls
@@ -34,6 +34,8 @@ UNKNOWN = 1
 FREQUENT_WORD, FREQUENT_PHRASE = 2, 3
 """Occurrences from which on a word of questions, and a phrase of programs, has a number of its own."""
 MAX_TAGS = 4
+CLOSING = (STOP, END)
+"""Terminals that end something, the best first."""
 Sentence = tuple[Word, ...]
 
 
@@ -194,6 +196,15 @@ class Codec:
                 return None
             state = self.grammar.advance(state, terminal)
         return None if state.stack else self.grammar.program(sequence)
+
+    def closing(self, number: int) -> int:
+        """Rank of a terminal by how soon a program ends with it."""
+        if number >= len(self.terminals):
+            return len(CLOSING)
+        terminal = self.terminals[number]
+        if terminal.kind == "operation":
+            return len(CLOSING) + 1 + self.grammar.heights.get(terminal.text, 0)
+        return CLOSING.index(terminal) if terminal in CLOSING else len(CLOSING) + (terminal.kind == "keyword") * 100
 
     def mask(self, expected: Expected) -> NDArray[np.bool_]:
         """Which terminals may come next; the last one stands for all phrases without a number."""

@@ -181,7 +181,7 @@ class TranslatorConfig:
     """Attention heads."""
     encoder_layers: int = 3
     """Layers of the encoder."""
-    decoder_layers: int = 2
+    decoder_layers: int = 3
     """Layers of the decoder."""
     hidden: int = 512
     """Hidden width of MLPs."""

@@ -36,6 +36,8 @@ BEGINNING = 1 << 30
 """Stands before the first terminal of a sequence."""
 PADDING = -1
 """An offer that is none: padding, or a word that no program uses."""
+MAX_SHIFT = 200
+"""Words that a question may be shifted by, in training."""
 NEVER = -1e4
 """Logit of what cannot be."""
 
@@ -141,7 +143,7 @@ def sinusoidal(positions: Tensor, width: int) -> Tensor:
     """Absolute encoding of positions (Vaswani et al., 2017)."""
     half = width // 2
     frequencies = torch.exp(torch.arange(half, device=positions.device) * (-math.log(10_000.0) / half))
-    angles = positions[:, None] * frequencies
+    angles = positions[..., None] * frequencies
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
@@ -218,14 +220,19 @@ class Translator(nn.Module):
         """Encode questions, once each."""
         there = source.words != 0
         own = self.words(source.words) + self.words(source.canonical) + self.tags(source.tags).sum(dim=2)
-        positions = torch.arange(own.shape[1], device=own.device)
-        states = self.dropout(own * self.config.width**0.5 + sinusoidal(positions, self.config.width))
+        states = self.dropout(own * self.config.width**0.5 + sinusoidal(self._places(source.words), self.config.width))
         for layer in self.encoder:
             states = layer(states, there)
         states = self.encoded(states)
         mean = (states * there[..., None]).sum(dim=1) / there.sum(dim=1, keepdim=True).clamp(min=1)
         rows = torch.arange(len(own), device=own.device)[:, None]
         return Memory(states, there, source.offers.flatten(1), own[rows, source.origins], self.familiar(mean)[:, 0])
+
+    def _places(self, words: Tensor) -> Tensor:
+        """(batch, source) places of words; in training they begin anywhere, so that longer questions are read too."""
+        places = torch.arange(words.shape[1], device=words.device).expand_as(words)
+        shift = torch.randint(0, MAX_SHIFT, (len(words), 1)).to(words.device) if self.training else 0
+        return places + shift
 
     def caches(self, memory: Memory) -> list[Cache]:
         """Caches of the decoder before the first terminal."""
