@@ -49,7 +49,7 @@ class _Hypothesis:
     numbers: list[int]
     log_probability: float
     state: State | None
-    """Of the automaton; None without the constraint."""
+    """State of the automaton; None without the constraint."""
 
     def score(self) -> float:
         return self.log_probability / ((5 + len(self.numbers)) / 6) ** LENGTH_PENALTY
@@ -63,7 +63,7 @@ def search(
     beam: int = BEAM,
     constrained: bool = True,
 ) -> tuple[list[list[Guess]], list[float]]:
-    """Of each question its guesses, the best one first, and the probability that a program can answer it."""
+    """Guesses for each question, the best one first, and the probability that a program can answer it."""
     encoded = codec.encode(sentences)
     memory = network.encode(encoded.source)
     per_word, more = MAX_LENGTH

@@ -25,7 +25,7 @@ __all__ = ["BATCH", "Alternative", "Parser", "Reading", "chosen_threshold"]
 
 BATCH = 32
 """Questions that are read together."""
-MAX_NEAR = 3
+MAX_NEAR, MAX_UNKNOWN = 3, 5
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a question was understood as."""
+    """A question as it was understood."""
 
     question: str
     alternatives: tuple[Alternative, ...]
@@ -48,7 +48,7 @@ class Reading:
     understood: bool
     """Whether that is above the parser's threshold."""
     unknown: Mapping[str, list[str]] = field(default_factory=dict)
-    """Words that the parser does not know -> known ones that are spelt similarly."""
+    """The first words that the parser does not know -> known ones that are spelt similarly."""
 
     @property
     def program(self) -> Program | None:
@@ -76,7 +76,7 @@ class Parser:
         return cls(network, codec, threshold)
 
     def read(self, questions: Sequence[str], beam: int = BEAM, constrained: bool = True) -> list[Reading]:
-        """What questions mean, in their order."""
+        """Readings of questions, in their order."""
         sentences = [self.codec.lexicon.read(question) for question in questions]
         order = sorted(range(len(questions)), key=lambda at: len(sentences[at]))
         found: dict[int, Reading] = {}
@@ -95,8 +95,9 @@ class Parser:
         return Reading(question, tuple(programs if valid else ()), sure, understood, self._unknown(sentence))
 
     def _unknown(self, sentence: Sentence) -> dict[str, list[str]]:
-        words = {word.text for word in sentence if not self.codec.knows(word) and any(map(str.isalpha, word.text))}
-        return {word: self.codec.lexicon.near(word, self.codec.words[2:], MAX_NEAR) for word in sorted(words)}
+        words = [word.text for word in sentence if not self.codec.knows(word) and any(map(str.isalpha, word.text))]
+        few = list(dict.fromkeys(words))[:MAX_UNKNOWN]
+        return {word: self.codec.lexicon.near(word, self.codec.words[2:], MAX_NEAR) for word in few}
 
 
 def chosen_threshold(right: Sequence[float], wrong: Sequence[float]) -> float:

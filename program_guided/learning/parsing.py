@@ -107,7 +107,7 @@ def _percent(verdicts: Sequence[bool]) -> float | None:
 
 
 def _interval(judged: Sequence[_Judged]) -> dict[str, float] | None:
-    """Of canonical matches, over groups: questions about one picture are correlated."""
+    """Canonical matches with their interval over groups: questions about one picture are correlated."""
     groups = {each.pair.group: number for number, each in enumerate(judged)}
     places = {group: number for number, group in enumerate(groups)}
     right, asked = np.zeros(len(places)), np.zeros(len(places), np.int64)

@@ -37,7 +37,7 @@ KIND = "parser"
 POOL = 8
 """Batches whose questions are drawn together and sorted by length."""
 UNFAMILIAR = 8
-"""One in so many questions of a batch has its words shuffled or replaced, to be recognised as one that says nothing."""
+"""One question of this number has its words shuffled or replaced, to be recognised as one that says nothing."""
 VALIDATED = 400
 """Held-out questions that are evaluated on during training."""
 UNKNOWN = 1

@@ -14,6 +14,7 @@ from typing import Any
 
 from program_guided.errors import DataError
 from program_guided.language.printer import print_program
+from program_guided.learning.checkpoint import WEIGHTS, find
 from program_guided.learning.networks import read_network
 from program_guided.learning.parser import Parser, Reading
 from program_guided.learning.translation import KIND
@@ -57,10 +58,17 @@ def task_of(config: Any, folder: Path, given: str | None) -> Any:
     return load_task(named)()
 
 
-@lru_cache(maxsize=8)
 def load_parser(name: Path | str, task: str | None = None) -> tuple[TaskBase, Parser]:
     """A trained parser, from a folder or a shipped one by name, and its task."""
-    saved = read_network(name, KIND)
+    folder = find(name)
+    path = folder / WEIGHTS
+    return _loaded(folder, task, path.stat().st_mtime_ns if path.is_file() else 0)
+
+
+@lru_cache(maxsize=8)
+def _loaded(folder: Path, task: str | None, modified: int) -> tuple[TaskBase, Parser]:
+    """The same, once for every time that its weights are written."""
+    saved = read_network(folder, KIND)
     owner = task_of(saved.config, saved.folder, task)
     return owner, Parser.restored(saved, owner.domain)
 
