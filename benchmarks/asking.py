@@ -1,7 +1,7 @@
 """Questions that a parser reads in a second on one core: constrained to programs of the domain, and not, in one run.
 
-    figures = measure(Path("out/minecraft-parser-0"), questions=64, seconds=3)
-    figures["constrained"], figures["unconstrained"], figures["cost"]
+figures = measure(Path("out/minecraft-parser-0"), questions=64, seconds=3)
+figures["constrained"], figures["unconstrained"], figures["cost"]
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import torch
