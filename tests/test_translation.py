@@ -18,6 +18,7 @@ from program_guided.language.recombination import recombined
 from program_guided.language.sentences import Lexicon
 from program_guided.learning.beam import search
 from program_guided.learning.codec import Codec, Pair, checked
+from program_guided.learning.cursor import cursors
 from program_guided.learning.networks import read_network
 from program_guided.learning.parser import Parser, chosen_threshold
 from program_guided.learning.parsing import calibration_error, cause, coverage, measure, relaxed, template
@@ -135,24 +136,32 @@ def test_an_untrained_network_gives_programs_only(domain):
             assert parse(print_program(guess.program, domain), domain) == guess.program
 
 
-def test_the_cache_of_the_decoder_changes_nothing():
+@pytest.mark.parametrize("cursor", [False, True])
+def test_the_cache_of_the_decoder_changes_nothing(cursor):
     codec = Codec.of(VISUAL, Colors().lexicon(), checked(Colors().questions("train"), Colors().parse))
-    network = Translator(SMALL, codec.sizes).eval()
+    network = Translator(replace(SMALL, cursor=cursor), codec.sizes).eval()
     encoded = codec.encode([codec.lexicon.read("is there a red bag"), codec.lexicon.read("is there any mug ?")])
     numbers = torch.tensor([[BEGINNING, 9, 10, 11], [BEGINNING, 12, 9, 8]])
-    whole, _ = network(encoded.source, numbers)
+    places = torch.tensor([[0, 1, 1, 3], [0, 0, 2, 4]])
+    whole, _ = network(encoded.source, numbers, places)
     memory = network.encode(encoded.source)
     caches = network.caches(memory)
     for at in range(4):
-        step, caches = network.decode(memory, numbers[:, at : at + 1], caches, at)
+        step, caches = network.decode(memory, numbers[:, at : at + 1], places[:, at : at + 1], caches, at)
         assert torch.allclose(step[:, 0], whole[:, at], atol=1e-5)
+
+
+def test_a_cursor_goes_behind_the_nearest_word_and_never_back():
+    offers = [[], [5], [7], [5], [], [7, 9]]
+    assert cursors(offers, [3, 5, 7, 7, 5, 9]) == [0, 0, 2, 3, 6, 6]
+    assert cursors([[4]] * 60, [4] * 60) == list(range(60))
 
 
 def test_probabilities_sum_to_one_with_what_is_copied():
     codec = Codec.of(VISUAL, Colors().lexicon(), checked(Colors().questions("train"), Colors().parse))
     network = Translator(SMALL, codec.sizes).eval()
     encoded = codec.encode([codec.lexicon.read("is there a red zeppelin")])
-    scores, _ = network(encoded.source, torch.tensor([[BEGINNING]]))
+    scores, _ = network(encoded.source, torch.tensor([[BEGINNING]]), torch.tensor([[0]]))
     assert encoded.extra[0]
     assert float(scores.detach().exp().sum()) == pytest.approx(1, abs=1e-4)
 

@@ -19,6 +19,7 @@ from torch import Tensor
 from program_guided.language.derivation import State, Terminal
 from program_guided.language.syntax import Program
 from program_guided.learning.codec import Codec, Encoded, Sentence
+from program_guided.learning.cursor import Cursor
 from program_guided.models.translator import BEGINNING, Memory, Translator
 
 __all__ = ["BEAM", "LENGTH_PENALTY", "Guess", "search"]
@@ -48,6 +49,7 @@ class Guess:
 class _Hypothesis:
     numbers: list[int]
     log_probability: float
+    cursor: Cursor
     state: State | None
     """State of the automaton; None without the constraint."""
 
@@ -92,12 +94,13 @@ class _Search:
     def run(self, max_length: int) -> list[list[_Hypothesis]]:
         """The hypotheses that have ended, of each question."""
         start = self._codec.grammar.start() if self._constrained else None
-        alive = [[_Hypothesis([], 0.0, start)] for _ in self.ended]
+        offers = offers_of(self._encoded)
+        alive = [[_Hypothesis([], 0.0, Cursor.of(each), start)] for each in offers]
         rows = torch.arange(len(alive))
-        last = torch.full((len(alive), 1), BEGINNING)
+        last, places = torch.full((len(alive), 1), BEGINNING), torch.zeros((len(alive), 1), dtype=torch.long)
         caches = self._network.caches(self._memory)
         for step in range(max_length):
-            scores, caches = self._network.decode(_taken(self._memory, rows), last, caches, step)
+            scores, caches = self._network.decode(_taken(self._memory, rows), last, places, caches, step)
             alive, parents = self._extended(alive, scores[:, 0])
             questions = [question for question, each in enumerate(alive) for _ in each]
             if not questions:
@@ -105,6 +108,7 @@ class _Search:
             rows, taken = torch.tensor(questions), torch.tensor(parents)
             caches = [each.taken(taken) for each in caches]
             last = torch.tensor([[each.numbers[-1]] for some in alive for each in some])
+            places = torch.tensor([[each.cursor.place] for some in alive for each in some])
         for question, some in enumerate(alive):
             if some and self._constrained and not self.ended[question]:
                 self.ended[question] += self._completed(some[0], self._encoded.extra[question])
@@ -123,7 +127,7 @@ class _Search:
             numbers.append(min(map(int, places), key=self._codec.closing))
             value += FORCED
             state = grammar.advance(state, self._codec.terminal(numbers[-1], extra))
-        return [_Hypothesis(numbers, value, state)]
+        return [_Hypothesis(numbers, value, hypothesis.cursor, state)]
 
     def _extended(self, alive: list[list[_Hypothesis]], scores: Tensor) -> tuple[list[list[_Hypothesis]], list[int]]:
         """The best extensions of each question's hypotheses, and the rows that they extend."""
@@ -156,7 +160,7 @@ class _Search:
         rows: list[int] = []
         for value, row, number in candidates:
             parent = flat[row]
-            longer = _Hypothesis([*parent.numbers, number], value, parent.state)
+            longer = _Hypothesis([*parent.numbers, number], value, parent.cursor, parent.state)
             if number == self._codec.stop:
                 self.ended[question].append(longer)
             elif len(kept) < self._beam:
@@ -164,6 +168,8 @@ class _Search:
                 rows.append(row)
         if self._is_over(self.ended[question], kept):
             return [], []
+        for each in kept:
+            each.cursor = each.cursor.moved(each.numbers[-1])
         for each in kept if self._constrained else ():
             assert each.state is not None
             terminal = self._codec.terminal(each.numbers[-1], self._encoded.extra[question])
@@ -191,6 +197,11 @@ class _Search:
 
 MARGIN = 4.0
 """Lead in score from which on others are no longer looked for."""
+
+
+def offers_of(encoded: Encoded) -> list[list[list[int]]]:
+    """Terminals that each word of each question offers."""
+    return encoded.source.offers.tolist()  # type: ignore[no-any-return]
 
 
 def _taken(memory: Memory, rows: Tensor) -> Memory:

@@ -22,7 +22,9 @@ from program_guided.language.comparison import signature
 from program_guided.language.domain import Domain
 from program_guided.language.sentences import Lexicon, Word
 from program_guided.language.syntax import Program
+from program_guided.learning.beam import offers_of
 from program_guided.learning.codec import Codec, Encoded, Pair, Sentence, checked
+from program_guided.learning.cursor import cursors
 from program_guided.learning.learner import AllReduce, Learner, Share
 from program_guided.learning.networks import load_network, read_network, save_network
 from program_guided.learning.parser import Parser, chosen_threshold
@@ -89,6 +91,8 @@ class Batch(NamedTuple):
 
     encoded: Encoded
     inputs: Tensor
+    cursors: Tensor
+    """Places in the question that each input has come to."""
     targets: Tensor
     """`PADDING` after the end, and where a terminal can be neither generated nor copied."""
     familiar: Tensor
@@ -119,7 +123,7 @@ class Translation(Learner[TranslationSettings]):
     def step(self) -> float:
         self.model.train()
         batch = self._batch(self._drawn(), Random(f"{self.own_seed} {self.done}"))
-        scores, familiar = self.model(batch.encoded.source, batch.inputs)
+        scores, familiar = self.model(batch.encoded.source, batch.inputs, batch.cursors)
         known = (batch.targets != PADDING) & batch.familiar[:, None]
         chosen = scores.gather(-1, batch.targets.clamp(min=0)[..., None])[..., 0]
         loss = -(chosen * known).sum() / known.sum().clamp(min=1)
@@ -161,7 +165,10 @@ class Translation(Learner[TranslationSettings]):
         width = max(map(len, targets))
         padded = torch.tensor([[*each, *[PADDING] * (width - len(each))] for each in targets])
         before = torch.cat([torch.full((len(drawn), 1), BEGINNING), padded[:, :-1]], dim=1)
-        return Batch(encoded, before.where(before != PADDING, self._codec.stop), padded, familiar)
+        offers = offers_of(encoded)
+        places = [[*cursors(one, each), *[0] * (width - len(each))] for one, each in zip(offers, targets, strict=True)]
+        inputs = before.where(before != PADDING, self._codec.stop)
+        return Batch(encoded, inputs, torch.tensor(places), padded, familiar)
 
     def _targets(
         self, drawn: Sequence[tuple[Sentence, Program]], encoded: Encoded, row: int, familiar: bool

@@ -187,12 +187,15 @@ class TranslatorConfig:
     """Hidden width of MLPs."""
     dropout: float = 0.1
     """Dropout of sublayers, in training."""
+    cursor: bool = False
+    """Read the question relative to where the program has come to (`learning/cursor.py`): for programs that follow the
+    order of their sentences."""
 
     def check(self) -> None:
         """One clear error for a configuration that cannot be."""
         for each in fields(self):
             value = getattr(self, each.name)
-            if each.name != "dropout" and not (type(value) is int and 1 <= value <= 4096):
+            if each.name not in ("dropout", "cursor") and not (type(value) is int and 1 <= value <= 4096):
                 raise DataError(f"{each.name.replace('_', '-')} {value}: it must be from 1 to 4096")
         if not 0 <= self.dropout < 1:
             raise DataError(f"dropout {self.dropout}: it must be at least 0 and less than 1")

@@ -6,7 +6,7 @@ copied from the source (as in CopyNet): a word offers itself, its singular and i
 taken over the terminals and all these offers.
 
     network = Translator(TranslatorConfig(), Vocabularies(words=500, tags=20, terminals=300))
-    scores = network(source, terminals)         # (batch, length, extended terminals) log-probabilities
+    scores = network(source, terminals, cursors)        # (batch, length, extended terminals) log-probabilities
 """
 
 from __future__ import annotations
@@ -130,10 +130,11 @@ class _Attention(nn.Module):
 
 
 def rotated(states: Tensor, positions: Tensor) -> Tensor:
-    """Rotary encoding of positions (Su et al., 2021)."""
+    """Rotary encoding of positions (Su et al., 2021), which are (length) or (batch, length)."""
     half = states.shape[-1] // 2
     frequencies = torch.exp(torch.arange(half, device=states.device) * (-math.log(10_000.0) / half))
-    angles = positions[:, None] * frequencies
+    angles = positions[..., None] * frequencies
+    angles = angles[:, None] if positions.dim() > 1 else angles
     cosine, sine = angles.cos(), angles.sin()
     one, other = states[..., :half], states[..., half:]
     return torch.cat([one * cosine - other * sine, other * cosine + one * sine], dim=-1)
@@ -177,7 +178,9 @@ class _DecoderLayer(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(config.width) for _ in range(3))
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, states: Tensor, there: Tensor, cache: Cache, first: int) -> tuple[Tensor, Cache]:
+    def forward(
+        self, states: Tensor, there: Tensor, cache: Cache, first: int, cursors: Tensor | None
+    ) -> tuple[Tensor, Cache]:
         positions = torch.arange(first, first + states.shape[1], device=states.device)
         normed = self.norms[0](states)
         keys, values = self.own.project(normed, positions)
@@ -185,7 +188,7 @@ class _DecoderLayer(nn.Module):
             keys, values = torch.cat([cache.own[0], keys], dim=2), torch.cat([cache.own[1], values], dim=2)
         read = self.own(normed, keys, values, positions=positions, causal=states.shape[1] > 1)
         states = states + self.dropout(read)
-        read = self.source(self.norms[1](states), *cache.source, mask=there[:, None, None])
+        read = self.source(self.norms[1](states), *cache.source, mask=there[:, None, None], positions=cursors)
         states = states + self.dropout(read)
         return states + self.dropout(self.mlp(self.norms[2](states))), Cache((keys, values), cache.source)
 
@@ -236,24 +239,27 @@ class Translator(nn.Module):
 
     def caches(self, memory: Memory) -> list[Cache]:
         """Caches of the decoder before the first terminal."""
-        return [Cache(None, layer.source.project(memory.states)) for layer in self.decoder]  # type: ignore[union-attr, operator]
+        positions = torch.arange(memory.states.shape[1], device=memory.states.device) if self.config.cursor else None
+        return [Cache(None, layer.source.project(memory.states, positions)) for layer in self.decoder]  # type: ignore[union-attr, operator]
 
     def decode(
-        self, memory: Memory, terminals: Tensor, caches: list[Cache], first: int = 0
+        self, memory: Memory, terminals: Tensor, cursors: Tensor, caches: list[Cache], first: int = 0
     ) -> tuple[Tensor, list[Cache]]:
         """Log-probabilities of what follows each of some terminals, the first of which is the `first` of its
-        sequence: (batch, length, extended terminals)."""
+        sequence: (batch, length, extended terminals). `cursors`: (batch, length) places in the question that they have
+        come to."""
+        places = cursors if self.config.cursor else None
         states = self._embedded(memory, terminals)
         after = []
         for layer, cache in zip(self.decoder, caches, strict=True):
-            states, kept = layer(states, memory.there, cache, first)
+            states, kept = layer(states, memory.there, cache, first, places)
             after.append(kept)
         return self._scores(self.decoded(states), memory), after
 
-    def forward(self, source: Source, terminals: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, source: Source, terminals: Tensor, cursors: Tensor) -> tuple[Tensor, Tensor]:
         """Log-probabilities of all terminals of sequences, and the logits of familiar questions."""
         memory = self.encode(source)
-        scores, _ = self.decode(memory, terminals, self.caches(memory))
+        scores, _ = self.decode(memory, terminals, cursors, self.caches(memory))
         return scores, memory.familiar
 
     def _embedded(self, memory: Memory, terminals: Tensor) -> Tensor:

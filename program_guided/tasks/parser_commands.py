@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -67,6 +67,7 @@ class TrainParser:
         remember(self.task)
         folder = self.out or Path("out") / f"{task.task_name}-parser-{self.seed}"
         config = TRANSLATORS[self.model] if self.network == TranslatorConfig() else self.network
+        config = replace(config, cursor=config.cursor or task.domain.sequential)
         job = TranslationJob(
             task,
             self.settings,
