@@ -135,7 +135,7 @@ class SupervisedSettings(Settings):
 class TranslationSettings(Settings):
     """Training of a parser on questions and their programs."""
 
-    steps: int = 12_000
+    steps: int = 8_000
     """Updates of the weights."""
     eval_every: int = 1_000
     """Steps between evaluations on the held-out part of train, and saved states."""
