@@ -201,7 +201,7 @@ MARGIN = 4.0
 
 def offers_of(encoded: Encoded) -> list[list[list[int]]]:
     """Terminals that each word of each question offers."""
-    return encoded.source.offers.tolist()  # type: ignore[no-any-return]
+    return encoded.source.offers.tolist()
 
 
 def _taken(memory: Memory, rows: Tensor) -> Memory:
