@@ -223,8 +223,8 @@ def ablation(mean: Mapping[str, Any]) -> str:
 
 NOT_LEARNED = {
     "symbolic": "symbolic execution of the most likely labels",
-    "symbolic-majority": "the same; where nothing is found, the most frequent answer of train",
-    "symbolic-repair": "the same; where nothing is found, the most likely object",
+    "symbolic-majority": "symbolic execution, or else the most frequent answer of train",
+    "symbolic-repair": "symbolic execution, or else with the most likely object",
     "oracle": "oracle, on the scene graphs",
 }
 
