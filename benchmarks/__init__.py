@@ -24,5 +24,6 @@ BENCHMARKS = {
         "the paper's executor learning from features of the release's size, on one core (about three minutes, 8 GB of "
         "memory)",
     ),
+    "ask": ("benchmarks.asking", "questions that a parser reads in a second, constrained to programs and not"),
 }
 """Name -> (module, what it measures)."""

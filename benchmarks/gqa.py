@@ -94,7 +94,7 @@ def _measure(
     task.prepare(model)
     assert isinstance(recipe.settings, SupervisedSettings)
     learner: Learner[Any] = task.learner(model, replace(recipe.settings, batch_size=batch), "dense", seed=0)
-    questions = task.questions(TRAIN)
+    questions = task.question_set(TRAIN)
     examples = questions.batch(np.arange(batch), dense=False)
     types = list(task.results.values())
     answering = partial(outputs_of, model, examples.arrays, examples.programs, types)
@@ -121,7 +121,9 @@ def _measure(
             "peak_megabytes": peak,
         },
         "answer_gigaflop": _gigaflop(answering) / batch,
-        "read_per_second": speeds({"read": [lambda: len(task.questions(TRAIN).batch(numbers).last)]}, seconds)["read"],
+        "read_per_second": speeds({"read": [lambda: len(task.question_set(TRAIN).batch(numbers).last)]}, seconds)[
+            "read"
+        ],
     }
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from program_guided.models import readers
     from program_guided.tasks.executor import TrainedExecutor
     from program_guided.tasks.minecraft.executor import MinecraftExecutor
+    from program_guided.tasks.parser import Asked
     from program_guided.tasks.signatures import Answer, Objects, Range, behaviour, condition, operation
     from program_guided.tasks.task import Task
     from program_guided.tasks.visual.reasoner import Reasoner
@@ -38,6 +39,7 @@ __all__ = [
     "Task",
     "WorldTask",
     "__version__",
+    "ask",
     "behaviour",
     "condition",
     "load",
@@ -82,6 +84,17 @@ def load(name: str | Path = "minecraft", task: str | None = None, *, device: str
     from program_guided.tasks.executor import load_executor
 
     return load_executor(name, task, device=device)
+
+
+def ask(question: str, parser: str | Path | None = None, task: str | None = None) -> Asked:
+    """The program that a question in English means, with alternatives and how sure the parser is.
+
+    `parser`: a folder that `proto train parser` wrote, or a shipped one by name; left out, the shipped one that is
+    surest. `task` names the parser's task, if it is a file of one's own.
+    """
+    from program_guided.tasks.parser import ask as asked
+
+    return asked(question, parser, task)
 
 
 # The command line needs no registry, and starts faster without.

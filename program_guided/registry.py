@@ -68,7 +68,11 @@ NETWORKS = {
     "detector": {
         "train": "program_guided.tasks.visual.commands.detector:TrainDetector",
         "evaluate": "program_guided.tasks.visual.commands.detector:EvaluateDetector",
-    }
+    },
+    "parser": {
+        "train": "program_guided.tasks.parser_commands:TrainParser",
+        "evaluate": "program_guided.tasks.parser_commands:EvaluateParser",
+    },
 }
 """Networks that are no executors: name -> command -> module:Class."""
 GROUP = "program_guided.tasks"

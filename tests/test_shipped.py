@@ -108,7 +108,7 @@ def test_the_shipped_reasoner_answers_what_was_published(tmp_path):
     make_index(tmp_path, tmp_path / "index")
     reasoner = program_guided.load("visual")
     task = replace(reasoner.task, data=tmp_path).restored(reasoner.checkpoint)
-    asked = task.questions("test_balanced")
+    asked = task.question_set("test_balanced")
     assert answer_questions(reasoner.model, asked, np.arange(len(asked))).accuracy >= published - 4
 
 

@@ -2,8 +2,10 @@
 
 import json
 from collections import Counter, defaultdict
+from dataclasses import asdict
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,14 +14,20 @@ from PIL import Image
 import program_guided
 from program_guided.cli.tasks import task_of_agents
 from program_guided.errors import DataError
+from program_guided.language.sentences import Lexicon
 from program_guided.language.syntax import flatten
+from program_guided.learning.codec import Codec, Pair
+from program_guided.learning.intervals import interval
+from program_guided.learning.networks import save_network
 from program_guided.learning.trainer import train
+from program_guided.models.config import TranslatorConfig
+from program_guided.models.translator import Translator
 from program_guided.tasks.visual.batches import other_pictures as shuffled_pictures
 from program_guided.tasks.visual.commands.evaluate import MEASURES, Evaluate, means
 from program_guided.tasks.visual.commands.run import Run
 from program_guided.tasks.visual.data import VisualData
 from program_guided.tasks.visual.detector.sight import PixelSight
-from program_guided.tasks.visual.domain import parse_visual
+from program_guided.tasks.visual.domain import DOMAIN, parse_visual
 from program_guided.tasks.visual.drawing.scene import Camera, draw_picture
 from program_guided.tasks.visual.embedded.building import sights_of, write_world
 from program_guided.tasks.visual.embedded.scenes import WIDTH, sample_scene
@@ -27,11 +35,11 @@ from program_guided.tasks.visual.embedded.vectors import SIZE
 from program_guided.tasks.visual.evaluation import (
     answer_questions,
     oracle_answers,
+    predicted_answers,
     right_by_picture,
     symbolic_answers,
 )
 from program_guided.tasks.visual.index.building import make_index
-from program_guided.tasks.visual.intervals import interval
 from program_guided.tasks.visual.release.reading import Question
 from program_guided.tasks.visual.symbolic import answer_symbolically
 from program_guided.tasks.visual.task import Visual
@@ -155,7 +163,7 @@ def usual_answers(world):
 
 
 def test_symbolic_agents_differ_where_a_routine_has_no_result(world):
-    source = Visual(data=world).questions("test_balanced")
+    source = Visual(data=world).question_set("test_balanced")
     numbers, seen = np.arange(len(source)), []
     found = {
         form: symbolic_answers(form, source, numbers, seen.append).predictions
@@ -242,7 +250,7 @@ def test_one_picture_has_no_other():
 
 def test_shuffled_questions_are_answered_about_other_pictures(world, checkpoint):
     reasoner, data = program_guided.load(checkpoint), VisualData(world)
-    source = Visual(data=world).questions("test_balanced")
+    source = Visual(data=world).question_set("test_balanced")
     own, shuffled = (answer_questions(reasoner.model, source, np.arange(len(source)), shuffled=each) for each in (0, 1))
     right = 0
     for question, image in zip(questions(world), other_pictures(world), strict=True):
@@ -286,7 +294,7 @@ def test_symbolic_agents_need_the_vectors_of_the_detector(world, tmp_path):
 
 def test_the_oracle_needs_no_features_and_the_symbolic_agents_no_graphs(world, tmp_path):
     """Questions and features alone."""
-    source = Visual(data=world).questions("test_balanced")
+    source = Visual(data=world).question_set("test_balanced")
     assert oracle_answers(source, np.arange(len(source)), lambda done: None).accuracy == 100
     names = ("train_balanced_questions.json", "test_balanced_questions.json", "objects")
     for name in names:
@@ -357,3 +365,39 @@ def test_a_wrong_drawing_is_one_clear_error(checkpoint, drawing, name, message):
     drawing.with_name("text.png").write_text("no picture")
     with pytest.raises(DataError, match=message):
         run(checkpoint, image=name)
+
+
+class TrueParser:
+    """Reads every question of a world as its true program, but the first as none."""
+
+    def __init__(self, world):
+        self.programs = {each.text: each.program for each in questions(world)}
+
+    def read(self, texts):
+        return [SimpleNamespace(program=self.programs[text] if at else None) for at, text in enumerate(texts)]
+
+
+def test_true_programs_from_a_parser_give_the_same_answers(world, checkpoint):
+    reasoner, source = program_guided.load(checkpoint), Visual(data=world).question_set("test_balanced")
+    numbers = np.arange(len(source))
+    given = answer_questions(reasoner.model, source, numbers).predictions
+    found = predicted_answers(reasoner.model, TrueParser(world), source, numbers).predictions
+    first = source.set.key(0)
+    assert found.pop(first) == ""
+    given.pop(first)
+    texts = Counter(each.text for each in questions(world))
+    same = [each.key for each in questions(world) if texts[each.text] == 1 and each.key != first]
+    assert [found[key] for key in same] == [given[key] for key in same]
+
+
+def test_predicted_programs_are_measured_beside_true_ones(world, checkpoint, tmp_path, capsys):
+    pairs = [Pair(each.text, each.program) for each in questions(world)]
+    codec = Codec.of(DOMAIN, Lexicon(), pairs)
+    config = TranslatorConfig(width=16, heads=2, encoder_layers=1, decoder_layers=1, hidden=16)
+    record = {"task": "visual", "given": "visual", "network": asdict(config), "threshold": 0.0, **codec.as_dict()}
+    save_network(tmp_path / "parser", "parser", Translator(config, codec.sizes), record)
+    asked = Evaluate(programs="predicted", parser=tmp_path / "parser", json=True)
+    assert asked.run(Visual(data=world), [str(checkpoint)]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert [each["ablation"] for each in figures["means"]] == ["full model", "predicted programs"]
+    assert figures["agents"][f"{checkpoint} and parser"]["parser"] == "parser"

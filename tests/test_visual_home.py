@@ -456,7 +456,7 @@ def test_questions_without_programs_need_a_parser(alone, proto, checkpoint):
         code, _, printed = proto(*command, *skip)
         assert (code, printed.count("\n")) == (1, 1)
         assert "the questions of test have no programs; programs are needed to answer questions" in printed
-        assert "a parser of questions will make them" in printed
+        assert "let a parser predict them" in printed
         assert not (alone / "p.json").exists()
 
 

@@ -150,7 +150,7 @@ def close(one, other):
 @pytest.mark.parametrize("model", ["plus", "paper"])
 def test_parallel_and_sequential_execution_agree(world, model, parts):
     """Execute all test programs, in batches and one by one."""
-    model, source = model_of(world, model, **parts), Visual(data=world).questions("test_all")
+    model, source = model_of(world, model, **parts), Visual(data=world).question_set("test_all")
     examples = source.batch(np.arange(len(source)))
     assert (examples.programs.inputs >= 0).all(dim=2).any(), "some routines must have two inputs"
     together, one_by_one = (outputs(model, source, examples, parallel) for parallel in (True, False))
@@ -187,7 +187,7 @@ def test_examples_do_not_depend_on_ids(world, tmp_path):
     before, after = Visual(data=world), Visual(data=tmp_path, features=world / "objects")
     scenes = [task.opened.index.scene("1000000").objects for task in (before, after)]
     assert set(scenes[0]) != set(scenes[1])
-    one, other = (task.questions("train_balanced").batch(np.arange(100)) for task in (before, after))
+    one, other = (task.question_set("train_balanced").batch(np.arange(100)) for task in (before, after))
     assert one.targets["Objects"].sum() > 0
     for name in one.targets:
         assert torch.equal(one.targets[name], other.targets[name])
@@ -203,7 +203,7 @@ def _other_ids(record):
 
 
 def test_partial_supervision_has_the_answer_alone(world):
-    model, source = model_of(world), Visual(data=world).questions("train_balanced")
+    model, source = model_of(world), Visual(data=world).question_set("train_balanced")
     examples = source.batch(np.arange(64), dense=True)
     bare = source.batch(np.arange(64), dense=False)
     assert (bare.targets["Objects"] == 0).all()
@@ -220,7 +220,7 @@ def test_partial_supervision_has_the_answer_alone(world):
 
 
 def test_questions_about_other_pictures_are_labelled_by_the_oracle(world):
-    source = Visual(data=world).questions("train_balanced")
+    source = Visual(data=world).question_set("train_balanced")
     numbers, own = np.arange(60), source.set.columns["image"][:60]
     one, same, other = (source.batch(numbers, about=about) for about in (None, own, own[::-1]))
     for name in one.targets:
@@ -242,7 +242,7 @@ def test_questions_about_other_pictures_are_labelled_by_the_oracle(world):
 
 def test_a_share_of_the_questions_is_relabelled(world):
     task, numbers = Visual(data=world), np.arange(400) % 60
-    own = task.questions("train_balanced").set.columns["image"][numbers]
+    own = task.question_set("train_balanced").set.columns["image"][numbers]
 
     def about(target, share):
         return task.learner(built(task), SupervisedSettings(relabelled=share), target, seed=0)._about(numbers)
@@ -266,7 +266,7 @@ def test_graphs_of_a_release_are_not_complete_and_nothing_is_relabelled_there(wo
 
 def test_rare_kinds_of_questions_are_drawn_more_often(world):
     task = Visual(data=world)
-    source = task.questions("train_balanced")
+    source = task.question_set("train_balanced")
     kinds = [(row.family, row.category in COMPARATIVES) for row in (last_row(question) for question in source.set)]
     settings = SupervisedSettings(batch_size=64, per_specification=4)
     learner = task.learner(built(task), settings, "dense", seed=0)
@@ -284,14 +284,14 @@ def last_row(question):
 
 
 def test_all_tensors_of_examples_move_to_a_device(world):
-    examples = moved(Visual(data=world).questions("train_balanced").batch(np.arange(4)), torch.device("meta"))
+    examples = moved(Visual(data=world).question_set("train_balanced").batch(np.arange(4)), torch.device("meta"))
     tensors = [*vars(examples).values(), *vars(examples.programs).values()]
     tensors += [*examples.arrays.values(), *examples.targets.values()]
     assert all(each.device.type == "meta" for each in tensors if isinstance(each, torch.Tensor))
 
 
 def test_a_question_of_yes_or_no_is_answered_by_the_boolean(world):
-    source = Visual(data=world).questions("train_balanced")
+    source = Visual(data=world).question_set("train_balanced")
     examples = source.batch(np.arange(len(source)), dense=False)
     rows = torch.arange(len(source))
     answers = [source.index.answers[number] for number in source.set.columns["answer"].tolist()]
@@ -309,12 +309,12 @@ def test_a_small_executor_learns_a_small_world(world, model, steps, minimum):
     learner = task.learner(built(task, model, word_width=16, hidden=64, blocks=2), settings, "dense", 0)
     losses = [learner.step() for _ in range(steps)]
     assert np.mean(losses[-10:]) < 0.3 * np.mean(losses[:10])
-    source = task.questions("train_balanced")
+    source = task.question_set("train_balanced")
     assert answer_questions(learner.average, source, np.arange(len(source))).accuracy >= minimum
 
 
 def test_ablations_change_the_outputs(world):
-    source = Visual(data=world).questions("test_balanced")
+    source = Visual(data=world).question_set("test_balanced")
     examples = source.batch(np.arange(20), dense=False)
     found = [
         outputs(model_of(world, **parts), source, examples).probabilities["Answer"]
@@ -532,7 +532,7 @@ def test_checkpoints_are_measured_by_the_release_s_measures(world, checkpoint, t
     assert {"consistency", "validity", "plausibility", "distribution", "structural", "steps"} <= found[0].keys()
     assert "select" in found[0]["routines"]
     assert sheet.stat().st_size > 1000
-    source = Visual(data=world).questions("test_balanced")
+    source = Visual(data=world).question_set("test_balanced")
     again = answer_questions(program_guided.load(checkpoint).model, source, np.arange(len(source)))
     assert again.accuracy == pytest.approx(found[0]["accuracy"]), "two ways to count"
     more = ("evaluate", save, checkpoint, "--task", "visual", "--data", world, "--save", tmp_path / "more.json")
@@ -764,7 +764,7 @@ def test_questions_about_pictures_without_a_scene_graph_are_answered_but_not_sup
     make_index(tmp_path, tmp_path / "index")
     task = Visual(data=tmp_path, features=world / "objects")
     task.check("dense")
-    with_graphs, without = (task.questions(name).batch(np.arange(4)) for name in ("train_balanced", "val_balanced"))
+    with_graphs, without = (task.question_set(name).batch(np.arange(4)) for name in ("train_balanced", "val_balanced"))
     known = task.results["Objects"].known
     supervised = [known(batch.targets["Objects"]).any() for batch in (with_graphs, without)]
     assert [bool(each) for each in supervised] == [True, False]

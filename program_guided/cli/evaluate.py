@@ -34,10 +34,11 @@ class Selection:
 
 
 def network_of(agent: str) -> str | None:
-    """The kind of network that an agent is a checkpoint of; None for executors and built-in agents."""
+    """The kind of network that an agent is a checkpoint of, or whose name it is; None for executors and built-in
+    agents."""
     from program_guided.learning.networks import kind_of
 
-    return kind_of(agent) if is_checkpoint(agent) else None
+    return kind_of(agent) if is_checkpoint(agent) else agent if agent in NETWORKS else None
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -16,6 +16,7 @@ __all__ = ["COMMANDS", "main", "run"]
 
 COMMANDS = {
     "run": "Execute a program with a learned executor: proto run bridge",
+    "ask": 'Ask in English, and see the program and its answer: proto ask "Is the bag red?"',
     "examples": "List the example programs, maps and tasks, or copy them to a folder.",
     "check": "Check programs, and show how they were understood.",
     "operations": "List the operations of a task's language.",

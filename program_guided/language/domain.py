@@ -179,6 +179,9 @@ class Number(Parameter):
 class Text(Parameter):
     """Free text; white space is normalised, case is kept."""
 
+    wraps: tuple[str, ...] = ()
+    """Words that may stand around a text, as in `not(large)`."""
+
     def read(self, text: str) -> Word:
         words = " ".join(text.split())
         if not words:
@@ -197,6 +200,8 @@ class Operation:
     """Written `name[first] rest` instead of `name(first, rest)`, where all arguments are words."""
     about: str = field(default="", compare=False)
     """Meaning, in one line."""
+    unordered: tuple[tuple[int, int], ...] = field(default=(), compare=False)
+    """Pairs of parameters whose arguments mean the same in either order."""
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar
 from program_guided.language.domain import ACTION, BOOLEAN, Choice, Domain, Input, Number, Operation, Parameter
 from program_guided.language.syntax import Argument, Block, Call, If, Loop, Node, Program, Ref, While, Word
 
-__all__ = ["OPEN", "CallSource", "Shape", "UniformVocabulary", "between", "pick", "sample_program"]
+__all__ = ["OPEN", "CallSource", "Shape", "UniformVocabulary", "between", "heights", "pick", "sample_program"]
 
 Item = TypeVar("Item")
 
@@ -150,7 +150,7 @@ class _Connection:
         self.number = 0
         self.certain: list[tuple[int, str]] = []
         """Number and result type of every call that is always executed before."""
-        self.heights = _heights(domain)
+        self.heights = heights(domain)
 
     def block(self, block: Block) -> Block:
         return tuple(self.node(node) for node in block)
@@ -227,7 +227,7 @@ class _Connection:
         return self.call(_draw(self.random, shallow), depth + 1)
 
 
-def _heights(domain: Domain) -> dict[str, int]:
+def heights(domain: Domain) -> dict[str, int]:
     """Minimum depth of nested calls of each operation that can be made of nested calls alone."""
     heights: dict[str, int] = {}
     for height in range(len(domain.operations)):

@@ -18,6 +18,7 @@ __all__ = [
     "Settings",
     "SupervisedSettings",
     "Target",
+    "TranslationSettings",
     "WorldSettings",
 ]
 
@@ -128,6 +129,40 @@ class SupervisedSettings(Settings):
         super().check(processes)
         if self.feature_dropout == 1:
             raise DataError("feature-dropout 1: nothing would be left of the features; it must be less than 1")
+
+
+@dataclass(frozen=True)
+class TranslationSettings(Settings):
+    """Training of a parser on questions and their programs."""
+
+    steps: int = 8_000
+    """Updates of the weights."""
+    eval_every: int = 1_000
+    """Steps between evaluations on the held-out part of train, and saved states."""
+    batch_size: int = 64
+    """Questions in each update, in all processes together."""
+    learning_rate: float = 1e-3
+    """Learning rate at its height."""
+    ema: float = 0.998
+    """The weights that are kept are an exponential moving average with this decay."""
+    rephrased: float = 0.6
+    """Share of the questions that the task varies: other words, other arguments, other programs."""
+    word_dropout: float = 0.05
+    """Share of the words that are read as unknown in training."""
+    familiar_coef: float = 0.2
+    """Weight of the loss of recognising words without sense."""
+    held_out: float = 0.08
+    """Share of the groups of questions (the pictures) that is evaluated on and not trained on."""
+    fold: int = 0
+    """Which groups are held out: 0 for the first share of them, 1 for the next."""
+
+    COUNTS: ClassVar[tuple[str, ...]] = (*Settings.COUNTS, "batch_size")
+    SHARES: ClassVar[tuple[str, ...]] = (*Settings.SHARES, "rephrased", "word_dropout", "held_out")
+    WEIGHTS: ClassVar[tuple[str, ...]] = ("familiar_coef", "fold")
+
+    @property
+    def shared(self) -> tuple[str, int]:
+        return "batch-size", self.batch_size
 
 
 @dataclass(frozen=True)

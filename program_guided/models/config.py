@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from program_guided.errors import DataError
 
 __all__ = [
+    "TRANSLATORS",
     "VALUE",
     "ExecutorConfig",
     "ModelConfig",
@@ -16,6 +17,7 @@ __all__ = [
     "PlusConfig",
     "RecurrentConfig",
     "TransformerConfig",
+    "TranslatorConfig",
     "TreeRNNConfig",
 ]
 
@@ -167,3 +169,41 @@ class TransformerConfig(RecurrentConfig):
 @dataclass(frozen=True, kw_only=True)
 class TreeRNNConfig(RecurrentConfig):
     """`tree_rnn`: the program's syntax tree composed into vectors, a rival in the paper."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslatorConfig:
+    """Configuration of the translator."""
+
+    width: int = 160
+    """d, the width of all layers."""
+    heads: int = 4
+    """Attention heads."""
+    encoder_layers: int = 3
+    """Layers of the encoder."""
+    decoder_layers: int = 3
+    """Layers of the decoder."""
+    hidden: int = 512
+    """Hidden width of MLPs."""
+    dropout: float = 0.1
+    """Dropout of sublayers, in training."""
+    cursor: bool = False
+    """Read the question relative to where the program has come to (`learning/cursor.py`): for programs that follow the
+    order of their sentences."""
+
+    def check(self) -> None:
+        """One clear error for a configuration that cannot be."""
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name not in ("dropout", "cursor") and not (type(value) is int and 1 <= value <= 4096):
+                raise DataError(f"{each.name.replace('_', '-')} {value}: it must be from 1 to 4096")
+        if not 0 <= self.dropout < 1:
+            raise DataError(f"dropout {self.dropout}: it must be at least 0 and less than 1")
+        if self.width % (4 * self.heads):
+            raise DataError(f"width {self.width}: it must be a multiple of 4 heads, {4 * self.heads}")
+
+
+TRANSLATORS = {
+    "plus": TranslatorConfig(),
+    "paper": replace(TranslatorConfig(), width=512, heads=8, encoder_layers=6, decoder_layers=6, hidden=2048),
+}

@@ -7,15 +7,19 @@ derives from.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from pathlib import Path
+from random import Random
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from program_guided.errors import DataError
 from program_guided.language.domain import Domain
 from program_guided.language.parser import parse
+from program_guided.language.recombination import recombined
+from program_guided.language.sentences import Lexicon, closed_words
 from program_guided.language.syntax import Program
 from program_guided.language.table import RoutineTable, compile_program
 from program_guided.language.vocabulary import Vocabulary
@@ -33,7 +37,21 @@ if TYPE_CHECKING:
 __all__ = ["TaskBase"]
 
 METHODS = (FunctionType, property, cached_property)
-REPLACEABLE = ("best", "check_data", "identity", "learner", "prepare", "programs", "recipe", "show", "validate")
+REPLACEABLE = (
+    *(
+        "agreement",
+        "best",
+        "check_data",
+        "identity",
+        "learner",
+        "lexicon",
+        "prepare",
+        "programs",
+        "questions",
+        "recipe",
+    ),
+    *("rephrased", "show", "validate"),
+)
 """Methods that a task may replace, besides those that it has to write."""
 
 
@@ -151,6 +169,31 @@ class TaskBase(ABC):
         if not callable(reader):
             raise DataError(f"{type(self).__name__}: reader is {reader!r}; give one of program_guided.readers")
         return Custom(reader)
+
+    def questions(self, split: str) -> Iterable[Sequence[Any]]:
+        """Questions in English: (question, program) or (question, program, group), programs as texts or trees. Those of
+        a group, such as a picture, are trained on together or held out together."""
+        raise DataError(
+            f"{self.task_name}: has no questions in English; give it a method questions(split) that yields (question, "
+            "program)"
+        )
+
+    def real_questions(self, root: Path, split: str) -> Iterable[Sequence[Any]]:
+        """The same from files of one's own."""
+        raise DataError(f"{self.task_name}: reads no files of questions; leave the root out")
+
+    def lexicon(self, root: Path | None = None) -> Lexicon:
+        """Phrases and words that are known without questions; `root`: of files of one's own."""
+        return Lexicon(closed_words(self.domain))
+
+    def rephrased(self, question: str, program: Program, lexicon: Lexicon, random: Random) -> tuple[str, Program]:
+        """Another question like this one, with its program, to train on: by default, with other arguments."""
+        return recombined(question, program, self.domain, lexicon, random)
+
+    def agreement(self, root: Path | None = None) -> Callable[[Program, Program], bool | None] | None:
+        """Whether two programs have the same results wherever the oracle executes both, None where it cannot; None if
+        the task cannot say."""
+        return None
 
     def parse(self, text: str, source: str = "<program>") -> Program:
         """The program that a text says."""

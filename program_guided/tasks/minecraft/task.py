@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from program_guided.errors import DataError
 from program_guided.language.domain import ACTION, BOOLEAN, Domain
+from program_guided.language.sentences import Lexicon
+from program_guided.language.syntax import Program
 from program_guided.language.vocabulary import Vocabulary
 from program_guided.learning.results import Action, Boolean, ResultType, Value
 from program_guided.learning.settings import A2CSettings, Algorithm, ImitationSettings, PPOSettings, Recipe, Target
@@ -89,6 +92,23 @@ class Minecraft(BatchWorldTask):
         removed = [read_routine(text) for text in self.without]
         every = load_mixed_train() if self.data_flow and split == "train" else load_split(split)
         return tuple(entry for entry in every if not any(each.in_program(entry.program) for each in removed))
+
+    def questions(self, split: str) -> Iterator[tuple[str, Program]]:
+        """The programs of a split in English, the same sentences every time; `by-hand`: sentences of a person. In train
+        are those of the whole language."""
+        from program_guided.tasks.minecraft.english import by_hand, say
+        from program_guided.tasks.minecraft.splits import load_mixed_train, load_split
+
+        if split == "by-hand":
+            yield from by_hand()
+            return
+        for number, entry in enumerate(load_mixed_train() if split == "train" else load_split(split)):
+            yield say(entry.program, Random(number)), entry.program
+
+    def rephrased(self, question: str, program: Program, lexicon: Lexicon, random: Random) -> tuple[str, Program]:
+        from program_guided.tasks.minecraft.english import rephrase
+
+        return rephrase(program, random)
 
     def restored(self, checkpoint: Checkpoint) -> Minecraft:
         own = replace(self, data_flow=checkpoint.task.options.get("data_flow", False))

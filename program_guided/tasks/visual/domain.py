@@ -155,7 +155,7 @@ _FIRST, _SECOND = Text("first option"), Text("second option")
 
 NOTHING = Form((), re.compile(r""), "")
 QUESTION_MARK = Form((), re.compile(r"\??"), "?")
-WORD = Form((Text("value"),), re.compile(r"([^|]+)"), "{}")
+WORD = Form((Text("value", ("not",)),), re.compile(r"([^|]+)"), "{}")
 OPTIONS = Form((_FIRST, _SECOND), re.compile(r"([^|]+)\|([^|]+)"), "{}|{}", (0, 1))
 RELATION = Form((_NAME, _RELATION, ROLE), re.compile(r"([^,|]+),([^,|]+)(?:,\s*([so_]))?"), "{},{}{}")
 RELATIONS = Form(
@@ -235,8 +235,16 @@ def _row(family: Family, category: str, *further: Parameter) -> Row:
     name = re.sub(r"(?<=[a-z])([A-Z])", r"_\1", release_name).replace(" ", "_").lower()
     inputs = tuple(Input(each.lower(), each) for each in family.inputs)
     parameters = (*inputs[:1], *further, *family.form.parameters, *inputs[1:])
-    operation = Operation(name, parameters, family.output, about=family.about)
+    operation = Operation(name, parameters, family.output, about=family.about, unordered=_unordered(family, parameters))
     return Row(operation, release_name, family.name, category, family.form)
+
+
+def _unordered(family: Family, parameters: Sequence[Parameter]) -> tuple[tuple[int, int], ...]:
+    """Options of a choice, and the two inputs of whatever takes two: all such operations are symmetric."""
+    words = [at for at, each in enumerate(parameters) if each.is_word][-len(family.form.parameters) :]
+    inputs = [at for at, each in enumerate(parameters) if not each.is_word]
+    options = [] if family.form.options is None else [(words[family.form.options[0]], words[family.form.options[1]])]
+    return (*options, *([(inputs[0], inputs[1])] if len(inputs) == 2 else []))
 
 
 ROWS = {row.operation.name: row for row in (_row(family, each) for family in FAMILIES for each in family.categories)}

@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 from program_guided.errors import DataError, quote
 from program_guided.language.syntax import flatten
+from program_guided.language.table import compile_program
 from program_guided.learning.evaluation import outputs_of
+from program_guided.learning.examples import programs_of, tensors_of
+from program_guided.learning.parser import Parser
 from program_guided.models.model import Model
 from program_guided.output import counted
-from program_guided.tasks.visual.batches import Questions, other_pictures
+from program_guided.tasks.visual.batches import Questions, arrays_of, other_pictures
 from program_guided.tasks.visual.data import VisualData
 from program_guided.tasks.visual.domain import DOMAIN
 from program_guided.tasks.visual.index import QuestionSet
@@ -39,6 +42,7 @@ __all__ = [
     "answer_elsewhere",
     "answer_questions",
     "oracle_answers",
+    "predicted_answers",
     "right_by_picture",
     "select_questions",
     "symbolic_answers",
@@ -47,8 +51,7 @@ __all__ = [
 BATCH = 256
 """Questions executed in one batch."""
 NO_PROGRAMS = (
-    "programs are needed to answer questions, and a parser of questions will make them, which this version does not "
-    "have: name a set whose questions have 'semantic'"
+    "programs are needed to answer questions: let a parser predict them, or name a set whose questions have 'semantic'"
 )
 SEE_ERROR = "answer without skipping bad records to see the first error"
 
@@ -80,25 +83,35 @@ class Asked:
     """True if the questions have answers."""
     bad: Mapping[str, str]
     """Pictures that cannot be reasoned about -> error."""
+    programs: bool = True
+    """True if the questions have programs."""
 
     def entailed(self, questions: QuestionSet) -> NDArray[np.int64]:
         """Numbers of the questions of `every` that the balanced ones entail, and that can be answered and scored."""
         keys = {key for question in self.questions.values() for key in question.entailed} - self.questions.keys()
         numbers = np.array(sorted(questions.numbers[key] for key in keys if key in questions.numbers), np.int64)
-        good = _have_program(questions) & _have_answer(questions) & ~_about(questions, self.bad)
+        good = (_have_program(questions) | (not self.programs)) & _have_answer(questions) & ~_about(questions, self.bad)
         return numbers[good[numbers]]
 
 
 def select_questions(
-    data: VisualData, name: str, every: str, features: bool, graphs: bool, skipped: Skipped | None = None
+    data: VisualData,
+    name: str,
+    every: str,
+    features: bool,
+    graphs: bool,
+    skipped: Skipped | None = None,
+    predicted: bool = False,
 ) -> Asked:
     """Choose the questions of a set that can be answered from `features`, and on scene `graphs`. What lacks these, or
-    the program, the answer or the choices that others have, is an error, or counted as skipped."""
+    the program, the answer or the choices that others have, is an error, or counted as skipped; a set without any
+    programs is one too, unless they are `predicted`."""
     index, on_bad = data.index, refuse if skipped is None else skipped.add
     found = index.questions(name)
     if not len(found):
         raise DataError(f"{index.folder}: {name} has no questions")
-    if not _have_program(found).any():
+    programs = bool(_have_program(found).any())
+    if not programs and not predicted:
         raise DataError(f"{index.folder}: the questions of {name} have no programs; {NO_PROGRAMS}")
     if graphs and data.pictures(name).isdisjoint(index.scene_ids):
         raise DataError(f"{index.folder}: there are no scene graphs of {name}, which the oracle needs; leave it out")
@@ -109,7 +122,7 @@ def select_questions(
     balanced = numbers[found.columns["balanced"][numbers]]
     questions = {question.key: question for question in map(found.question, balanced.tolist())}
     choices = _choices(found, questions.values(), on_bad)
-    return Asked(name, every, numbers, questions, choices, bool(_have_answer(found).any()), bad)
+    return Asked(name, every, numbers, questions, choices, bool(_have_answer(found).any()), bad, programs)
 
 
 def _bad_pictures(data: VisualData, name: str, features: bool, graphs: bool, read_features: bool) -> dict[str, str]:
@@ -135,7 +148,8 @@ def _answerable(questions: QuestionSet, bad: Mapping[str, str], on_bad: OnBad) -
     for image, error in bad.items():
         on_bad(DataError(f"{error} ({counted(counts[image], 'question')} of {name})"))
     answered, good = _have_answer(questions), ~_about(questions, bad)
-    for there, what in ((_have_program(questions), "program"), (answered | ~answered.any(), "answer")):
+    programs = _have_program(questions)
+    for there, what in ((programs | ~programs.any(), "program"), (answered | ~answered.any(), "answer")):
         for number in np.flatnonzero(good & ~there).tolist():
             on_bad(DataError(f"{place}: question {quote(questions.key(number))} of {name} has no {what}"))
         good &= there
@@ -208,6 +222,38 @@ def answer_questions(
         progress(len(predictions))
     accuracy = 100 * correct / max(1, answered)
     return Answers(predictions, accuracy, {key: 100 * right[key] / known[key] for key in known})
+
+
+def predicted_answers(
+    model: Model,
+    parser: Parser,
+    source: Questions,
+    numbers: NDArray[np.int64],
+    progress: Callable[[int], None] = lambda done: None,
+) -> Answers:
+    """Answers to questions whose programs a parser predicts; none where it finds no program."""
+    types, names = list(source.results.values()), [each.name for each in source.results.values()]
+    predictions: dict[str, str] = {}
+    right = 0
+    for first in range(0, len(numbers), BATCH):
+        questions = [source.set.question(number) for number in numbers[first : first + BATCH].tolist()]
+        read = parser.read([question.text for question in questions])
+        programs = [each.program for each in read]
+        tables = [compile_program(each, DOMAIN) for each in programs if each is not None]
+        rows = [row for row, each in enumerate(programs) if each is not None]
+        answers = [""] * len(questions)
+        if tables:
+            arrays = arrays_of([source.detected(int(numbers[first + row])) for row in rows])
+            asked = programs_of(tables, source.vocabulary, np.arange(len(tables)))
+            outputs = outputs_of(model, tensors_of(arrays), asked, types)
+            for place, (row, table) in enumerate(zip(rows, tables, strict=True)):
+                last = int(outputs.last[place])
+                kind = names.index(DOMAIN.operation(table.calls[last].operation).output)
+                answers[row] = types[kind].show(outputs.result(types, place, last, kind)[0])
+        predictions |= {question.key: answer for question, answer in zip(questions, answers, strict=True)}
+        right += sum(answer == question.answer for question, answer in zip(questions, answers, strict=True))
+        progress(len(predictions))
+    return Answers(predictions, 100 * right / max(1, len(numbers)), {})
 
 
 def answer_elsewhere(model: Model, source: Questions, numbers: NDArray[np.int64]) -> tuple[int, float | None]:

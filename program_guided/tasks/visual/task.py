@@ -1,14 +1,14 @@
 """Program-guided visual reasoning as a task: questions about pictures, from an index.
 
 task = Visual(data=Path("out/visual"))
-source = task.questions("test_balanced")
+source = task.question_set("test_balanced")
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from program_guided.errors import DataError
-from program_guided.language.domain import Domain
+from program_guided.language.domain import Domain, unknown
+from program_guided.language.sentences import Lexicon
 from program_guided.language.syntax import Program
 from program_guided.language.vocabulary import Vocabulary
 from program_guided.learning.results import ResultType
@@ -44,6 +45,8 @@ CATEGORY = 1
 """Place of the category among the words of a routine (`domain.routine_words`)."""
 INVERTING_ROLE = "object"
 """Role with which a relation is that of what was found before to what is found, instead of the other way round."""
+ASKED_SCENES = {"train": 600, "val": 40, "test": 120}
+"""Scenes of the embedded world whose questions a parser is trained or measured on."""
 CHUNK = 4096
 """Questions read at once."""
 PCA_PICTURES = 1000
@@ -127,7 +130,35 @@ class Visual(TaskBase):
     def plain_results(self) -> Mapping[str, ResultType]:
         return results_of(())
 
-    def questions(self, name: str) -> Questions:
+    def questions(self, split: str) -> Iterator[tuple[str, Program, str]]:
+        """Questions of the embedded world, with the picture that each is about."""
+        from program_guided.tasks.visual.embedded.building import questions_of
+
+        scenes = ASKED_SCENES.get(split)
+        if scenes is None:
+            raise DataError(f"{unknown('split', split, ASKED_SCENES)} (there are {', '.join(ASKED_SCENES)})")
+        for question in questions_of(split, scenes, seed=0):
+            yield question.text, question.program, question.image_id
+
+    def real_questions(self, root: Path, split: str) -> Iterator[tuple[str, Program, str]]:
+        """Questions of a file of the release, such as `train_questions.json`."""
+        from program_guided.tasks.visual.release.reading import read_questions
+
+        for question in read_questions(root / f"{split}_questions.json"):
+            yield question.text, question.program, question.image_id
+
+    def lexicon(self, root: Path | None = None) -> Lexicon:
+        from program_guided.tasks.visual.english import lexicon_of
+        from program_guided.tasks.visual.ontology import BUILT_IN, find_ontology
+
+        return lexicon_of(BUILT_IN if root is None else find_ontology(root))
+
+    def agreement(self, root: Path | None = None) -> Callable[[Program, Program], bool | None]:
+        from program_guided.tasks.visual.english import agreement_on, scenes_to_compare
+
+        return agreement_on(*scenes_to_compare(root))
+
+    def question_set(self, name: str) -> Questions:
         """A set of questions, with the vocabulary and answers of the task."""
         from program_guided.tasks.visual.batches import Questions
 
@@ -139,7 +170,7 @@ class Visual(TaskBase):
 
     @cached_property
     def _train(self) -> Questions:
-        return self.questions(self.opened.first_of(self._train_sets))
+        return self.question_set(self.opened.first_of(self._train_sets))
 
     @cached_property
     def _clean(self) -> Questions | None:
@@ -158,7 +189,7 @@ class Visual(TaskBase):
         """The questions that are evaluated on: a set, and their numbers in it."""
         name = next((name for name in HELD_OUT if name in self.opened.index.sets), None)
         if name is not None and name != self._train.set.name:
-            source = self.questions(name)
+            source = self.question_set(name)
             return source, np.flatnonzero(source.answerable)[: self.held_out]
         pictures = self._train.specification_numbers()
         order = np.argsort(pictures, kind="stable")

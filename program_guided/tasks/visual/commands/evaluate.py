@@ -81,6 +81,10 @@ class Evaluate:
     split: tuple[str, ...] = ("test",)
     """Splits to measure on, such as test or val. For test alone, if the embedded world is missing, only its test split
     is built, in out/visual-test."""
+    programs: Literal["true", "predicted"] = "true"
+    """predicted: answer with the programs that a parser makes of the questions, beside the true ones."""
+    parser: Path = Path("visual-parser")
+    """The parser that predicts programs: a folder that 'proto train parser' wrote, or a shipped one by name."""
     shuffled: Flag = False
     """Show each question another picture than its own, to measure how much is answered without seeing."""
     breakdown: Flag = False
@@ -114,7 +118,10 @@ class Evaluate:
         sets = {split: self._ask(data, split, reasoners, skipped) for split in self.split if names}
         drawn = self._drawn(reasoners[names[0]], data, sets[self.split[0]], skipped) if self.sheet is not None else []
         for name, reasoner in reasoners.items():
-            found[name] = {name: self._measured(name, reasoner, data, sets)}
+            if all(asked.programs for asked in sets.values()):
+                found[name] = {name: self._measured(name, reasoner, data, sets)}
+            if self.programs == "predicted" and reasoner is not None:
+                found[name][f"{name} and {self.parser.name}"] = self._measured(name, reasoner, data, sets, self.parser)
         measured = _together(found)
         _check_comparable(measured)
         figures: dict[str, Any] = {"task": "visual", "agents": measured, "means": means(measured)}
@@ -135,6 +142,8 @@ class Evaluate:
         if self.predictions is not None and (len(names) != 1 or len(self.split) != 1):
             given = f"{', '.join(names) or 'none'} on {', '.join(self.split)}"
             raise DataError(f"predictions are of one agent on one split, not of {given}; name one of each")
+        if self.programs == "predicted" and self.shuffled:
+            raise DataError("predicted programs are for the questions' own pictures; leave one of both out")
         if self.images is not None and not self.images.is_dir():
             raise DataError(f"{self.images}: there is no such folder of pictures")
         for path in (self.save, self.predictions):
@@ -170,7 +179,9 @@ class Evaluate:
         learned = [reasoner for reasoner in reasoners.values() if reasoner is not None]
         name, every = _sets(data, split)
         seen = bool(reasoners.keys() - {ORACLE})
-        asked = select_questions(data, name, every, seen, ORACLE in reasoners, skipped if self.skip_bad else None)
+        predicted = self.programs == "predicted"
+        needs_graphs, skip = ORACLE in reasoners, skipped if self.skip_bad else None
+        asked = select_questions(data, name, every, seen, needs_graphs, skip, predicted)
         if reasoners.keys() & SYMBOLIC.keys() and data.feature_count != SIZE:
             raise DataError(
                 f"{data.features.info_path}: its vectors have {data.feature_count:,} numbers, but symbolic execution "
@@ -186,25 +197,31 @@ class Evaluate:
         return asked
 
     def _measured(
-        self, name: str, reasoner: Reasoner | None, data: VisualData, sets: Mapping[str, Asked]
+        self,
+        name: str,
+        reasoner: Reasoner | None,
+        data: VisualData,
+        sets: Mapping[str, Asked],
+        parser: Path | None = None,
     ) -> dict[str, Any]:
-        """The training of an agent, and its measures on every split."""
+        """The training of an agent, and its measures on every split, with the programs of a parser if it is given."""
         from program_guided.tasks.commands import training_of
         from program_guided.tasks.visual.release.reading import write_predictions
 
         training = training_of(reasoner.checkpoint, reasoner.model) if reasoner else {}
-        answer = _answering(name, reasoner, self.shuffled)
+        answer = _answering(name, reasoner, self.shuffled, parser)
         found = {}
         with progress_bars() as progress:
             for split, asked in sets.items():
                 bar = progress.add_task(f"{name} on {split}")
                 show = partial(progress.update, bar)
-                found[split], answers = _scores(answer, reasoner, data, asked, self.skip_bad, show)
+                found[split], answers = _scores(answer, reasoner, data, asked, self.skip_bad, show, parser is None)
                 if self.predictions is not None:
                     questions = data.index.questions(asked.name)
                     keys = map(questions.key, range(len(questions)))
                     write_predictions(self.predictions, {key: answers.get(key, NO_ANSWER) for key in keys})
-        return {"training": training, **({"shuffled": True} if self.shuffled else {}), "splits": found}
+        how = {"shuffled": True} if self.shuffled else {}
+        return {"training": training, **how, **({"parser": parser.name} if parser else {}), "splits": found}
 
     def _drawn(
         self, reasoner: Reasoner | None, data: VisualData, asked: Asked, skipped: Skipped
@@ -375,10 +392,19 @@ def _sets(data: VisualData, split: str) -> tuple[str, str]:
     return measured, f"{split}_all" if f"{split}_all" in data.index.sets else measured
 
 
-def _answering(name: str, reasoner: Reasoner | None, shuffled: bool) -> Answering:
+def _answering(name: str, reasoner: Reasoner | None, shuffled: bool, parser: Path | None) -> Answering:
     """The function that answers questions for an agent."""
-    from program_guided.tasks.visual.evaluation import answer_questions, oracle_answers, symbolic_answers
+    from program_guided.tasks.parser import load_parser
+    from program_guided.tasks.visual.evaluation import (
+        answer_questions,
+        oracle_answers,
+        predicted_answers,
+        symbolic_answers,
+    )
 
+    if parser is not None:
+        assert reasoner is not None
+        return partial(predicted_answers, reasoner.model, load_parser(parser)[1])
     if reasoner is not None:
         return partial(answer_questions, reasoner.model, shuffled=shuffled)
     return oracle_answers if name == ORACLE else partial(symbolic_answers, SYMBOLIC[name])
@@ -391,6 +417,7 @@ def _scores(
     asked: Asked,
     skip_bad: bool,
     show: Callable[..., None],
+    true_programs: bool = True,
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The release's measures of an agent, and its answers by question."""
     from program_guided.tasks.visual.evaluation import answer_elsewhere, right_by_picture
@@ -405,7 +432,9 @@ def _scores(
     questions = asked.questions | {question.key: question for question in map(more.set.question, others.tolist())}
     predictions = {**found.predictions, **entailed.predictions}
     scores = evaluate(questions, predictions, asked.choices, skip_bad) if asked.questions else NOT_SCORED
-    elsewhere = reasoner is not None and not data.pictures(asked.name).isdisjoint(data.index.scene_ids)
+    elsewhere = (
+        reasoner is not None and true_programs and not data.pictures(asked.name).isdisjoint(data.index.scene_ids)
+    )
     known, right = answer_elsewhere(reasoner.model, source, asked.numbers) if reasoner and elsewhere else (0, None)
     figures = {**scores, "routines": found.families, ELSEWHERE: right, "known_elsewhere": known}
     return {**figures, PICTURES: right_by_picture(asked.questions, predictions)}, found.predictions
@@ -433,6 +462,8 @@ def _kind(name: str, agent: Mapping[str, Any]) -> tuple[str, str]:
         missing.append("partial supervision")
     if agent.get("shuffled"):
         missing.append("shuffled pictures")
+    if agent.get("parser"):
+        missing.append("predicted programs")
     return training["model"], ", ".join(missing) or "full model"
 
 
@@ -454,7 +485,7 @@ def means(agents: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _another_seed(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """True if two agents were trained in the same way on the same data, with different seeds."""
     first, second = one["training"], other["training"]
-    if one.get("shuffled") != other.get("shuffled"):
+    if any(one.get(how) != other.get(how) for how in ("shuffled", "parser")):
         return False
     return _recipe(first) == _recipe(second) and first.get("seed") != second.get("seed")
 
@@ -494,7 +525,7 @@ def _pictures_of(agents: Sequence[Mapping[str, Any]], split: str) -> NDArray[np.
 
 def _add_intervals(mean: dict[str, Any], first: NDArray[np.float64] | None) -> None:
     """Add the interval of a row's accuracy over pictures, and of the first row's lead."""
-    from program_guided.tasks.visual.intervals import interval
+    from program_guided.learning.intervals import interval
 
     own = mean[PICTURES]
     if own is None:

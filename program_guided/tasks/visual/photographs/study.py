@@ -40,7 +40,7 @@ from program_guided.tasks.visual.domain import RESULTS, row_of, semantic_of
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.assembly import UNKNOWN_WORD
-from program_guided.tasks.visual.intervals import interval
+from program_guided.learning.intervals import interval
 from program_guided.tasks.visual.ontology import Ontology
 from program_guided.tasks.visual.photographs.answer_prior import AnswerPrior, Traits
 from program_guided.tasks.visual.photographs.evidence import ARGUMENTS, Evidence
