@@ -33,6 +33,7 @@ from program_guided.errors import DataError
 from program_guided.language.domain import BOOLEAN
 from program_guided.language.syntax import Call, flatten
 from program_guided.learning.execution import Programs, execute
+from program_guided.learning.intervals import interval
 from program_guided.learning.learner import Learner
 from program_guided.learning.results import NO_TARGET
 from program_guided.tasks.visual.batches import BOOLEAN_TARGETS, TYPES, other_pictures, programs_of
@@ -40,7 +41,6 @@ from program_guided.tasks.visual.domain import RESULTS, row_of, semantic_of
 from program_guided.tasks.visual.features import ObjectFeatures
 from program_guided.tasks.visual.index import Index
 from program_guided.tasks.visual.index.assembly import UNKNOWN_WORD
-from program_guided.learning.intervals import interval
 from program_guided.tasks.visual.ontology import Ontology
 from program_guided.tasks.visual.photographs.answer_prior import AnswerPrior, Traits
 from program_guided.tasks.visual.photographs.evidence import ARGUMENTS, Evidence
