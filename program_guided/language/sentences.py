@@ -51,7 +51,12 @@ NUMBERS = [
     "nineteen",
     "twenty",
 ]
-NUMBER_WORDS = {word: str(number) for number, word in enumerate(NUMBERS)}
+ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
+NUMBER_WORDS = {
+    **{word: str(number) for number, word in enumerate(NUMBERS)},
+    **{word: str(number) for number, word in enumerate(ORDINALS, 1)},
+    **{"once": "1", "twice": "2", "thrice": "3"},
+}
 IRREGULAR = {
     "people": "person",
     "men": "man",

@@ -52,9 +52,11 @@ def measure(
     agree: Agreement | None = None,
     beam: int = BEAM,
     constrained: bool = True,
+    every: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> dict[str, Any]:
-    """All measures, in %. `trained_on`: questions whose texts and templates are not new."""
+    """All measures, in %. `trained_on`: questions whose texts and templates are not new; `every`: list every question,
+    not only those that are read wrongly."""
     domain = parser.codec.domain
     readings: list[Reading] = []
     for first in range(0, len(pairs), CHUNK):
@@ -84,7 +86,8 @@ def measure(
         "understood": _percent([each.reading.understood for each in judged]),
         "right of the understood": _percent([each.canonical for each in judged if each.reading.understood]),
         "causes": dict(Counter(_cause(each, domain) for each in judged if not each.canonical).most_common()),
-        "wrong": [_mistake(each, domain) for each in judged if not each.canonical],
+        "wrong": [_shown(each, domain) for each in judged if not each.canonical],
+        "read": [_shown(each, domain) for each in judged] if every else [],
     }
 
 
@@ -185,10 +188,12 @@ def _cause(judged: _Judged, domain: Domain) -> str:
     return "no program" if program is None else cause(program, judged.pair.program, domain)
 
 
-def _mistake(judged: _Judged, domain: Domain) -> dict[str, Any]:
+def _shown(judged: _Judged, domain: Domain) -> dict[str, Any]:
     program = judged.reading.program
     return {
         "question": judged.pair.question,
+        "right": judged.canonical,
+        "understood": judged.reading.understood,
         "confidence": judged.reading.confidence,
         "read": None if program is None else shown(program, domain),
         "meant": shown(judged.pair.program, domain),

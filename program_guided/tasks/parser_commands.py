@@ -116,6 +116,8 @@ class EvaluateParser:
     """Let any terminal follow any other, for comparison."""
     wrong: Flag = False
     """Print the questions that are read wrongly, with the programs."""
+    every: Flag = False
+    """Print every question, with the program that was read."""
     json: Flag = False
     """Print the figures as JSON."""
     save: OptionalPath = None
@@ -124,8 +126,11 @@ class EvaluateParser:
     def run(self) -> int:
         from functools import partial
 
+        from program_guided.learning.checkpoint import find
         from program_guided.learning.codec import checked
+        from program_guided.learning.networks import read_network
         from program_guided.learning.parsing import measure
+        from program_guided.learning.translation import KIND
         from program_guided.tasks.parser import load_parser
 
         if self.beam < 1 or (self.questions is not None and self.questions < 1):
@@ -147,9 +152,12 @@ class EvaluateParser:
                 task.agreement(self.root),
                 self.beam,
                 not self.unconstrained,
+                self.every,
                 lambda done: progress.update(bar, completed=done),
             )
-        about = {"command": "evaluate parser", "task": task.task_name, "split": split, "beam": self.beam}
+        saved = read_network(find(self.parser), KIND)
+        about = {"task": task.task_name, "split": split, "beam": self.beam, "training": saved.training}
+        about["parameters"] = sum(each.numel() for each in parser.network.parameters())
         report({**about, "measures": measures, **provenance()}, self.save, self.json, partial(_print, wrong=self.wrong))
         return 0
 
@@ -177,8 +185,10 @@ def _print(figures: Mapping[str, Any], wrong: bool) -> None:
     for name in ("lengths", "coverage", "causes"):
         shown = "   ".join(f"{key}: {value:.1f}".removesuffix(".0") for key, value in measures[name].items())
         print(f"{TITLES[name]}:  {shown}")
-    for each in measures["wrong"] if wrong else ():
-        print(f"\n{each['question']}  ({each['confidence']:.2f})\n  read:  {each['read']}\n  meant: {each['meant']}")
+    for each in measures["read"] or (measures["wrong"] if wrong else ()):
+        doubt = "" if each["understood"] else ", not understood"
+        print(f"\n{each['question']}  ({each['confidence']:.2f}{doubt})\n  read:  {each['read']}")
+        print("  right" if each["right"] else f"  meant: {each['meant']}")
 
 
 TITLES = {
