@@ -23,8 +23,8 @@ import threading
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -357,6 +357,19 @@ def _work(fabric: Any, job: Training, watch: Callable[[Moment], None] | None) ->
         return str(error)
 
 
+@contextmanager
+def _fast_products() -> Iterator[None]:
+    """Matrix products by oneDNN, which may round the factors where the processor has units for that (elsewhere it is
+    as exact as the default, and up to twice as fast)."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@_fast_products()
 def _run(fabric: Any, job: Training, watch: Callable[[Moment], None] | None) -> str | None:
     if fabric.world_size > 1:
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // fabric.strategy.num_processes))
