@@ -28,12 +28,14 @@ from program_guided.language.sentences import FORMS, Lexicon, Word
 from program_guided.language.syntax import Call, Program, calls
 from program_guided.models.translator import PADDING, Source, Vocabularies
 
-__all__ = ["Codec", "Encoded", "Pair", "Sentence", "checked"]
+__all__ = ["Codec", "Encoded", "Pair", "Sentence", "checked", "padded_length"]
 
 UNKNOWN = 1
 FREQUENT_WORD, FREQUENT_PHRASE = 2, 3
 """Occurrences from which on a word of questions, and a phrase of programs, has a number of its own."""
 MAX_TAGS = 4
+ROUND = 16
+"""Lengths of batches are multiples of this."""
 CLOSING = (STOP, END)
 """Terminals that end something, the best first."""
 Sentence = tuple[Word, ...]
@@ -146,7 +148,7 @@ class Codec:
 
     def encode(self, sentences: Sequence[Sentence]) -> Encoded:
         """Sentences as tensors, padded."""
-        width = max(1, *map(len, sentences))
+        width = padded_length(max(map(len, sentences)))
         shape = (len(sentences), width)
         words, canonical = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         tags = np.zeros((*shape, MAX_TAGS), np.int64)
@@ -228,6 +230,11 @@ def _of_call(call: Call, domain: Domain) -> Iterator[str]:
     for parameter, argument in zip(domain.operation(call.operation).parameters, call.arguments, strict=True):
         if isinstance(parameter, Text):
             yield unwrapped(parameter, str(argument))[1]
+
+
+def padded_length(length: int) -> int:
+    """Length of a batch of sequences: one of few, since matrix products of a new shape must be compiled."""
+    return -(-max(1, length) // ROUND) * ROUND
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:

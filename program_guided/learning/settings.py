@@ -135,11 +135,11 @@ class SupervisedSettings(Settings):
 class TranslationSettings(Settings):
     """Training of a parser on questions and their programs."""
 
-    steps: int = 8_000
+    steps: int = 10_000
     """Updates of the weights."""
     eval_every: int = 1_000
     """Steps between evaluations on the held-out part of train, and saved states."""
-    batch_size: int = 64
+    batch_size: int = 32
     """Questions in each update, in all processes together."""
     learning_rate: float = 1e-3
     """Learning rate at its height."""

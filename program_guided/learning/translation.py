@@ -23,7 +23,7 @@ from program_guided.language.domain import Domain
 from program_guided.language.sentences import Lexicon, Word
 from program_guided.language.syntax import Program
 from program_guided.learning.beam import offers_of
-from program_guided.learning.codec import Codec, Encoded, Pair, Sentence, checked
+from program_guided.learning.codec import Codec, Encoded, Pair, Sentence, checked, padded_length
 from program_guided.learning.cursor import cursors
 from program_guided.learning.learner import AllReduce, Learner, Share
 from program_guided.learning.networks import load_network, read_network, save_network
@@ -162,7 +162,7 @@ class Translation(Learner[TranslationSettings]):
         encoded = self._codec.encode(sentences)
         self._forget(encoded.source.words, encoded.source.canonical)
         targets = [self._targets(drawn, encoded, row, bool(familiar[row])) for row in range(len(drawn))]
-        width = max(map(len, targets))
+        width = padded_length(max(map(len, targets)))
         padded = torch.tensor([[*each, *[PADDING] * (width - len(each))] for each in targets])
         before = torch.cat([torch.full((len(drawn), 1), BEGINNING), padded[:, :-1]], dim=1)
         offers = offers_of(encoded)

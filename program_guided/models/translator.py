@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from program_guided.language.sentences import FORMS
 from program_guided.models.config import TranslatorConfig
@@ -40,6 +39,9 @@ MAX_SHIFT = 200
 """Words that a question may be shifted by, in training."""
 NEVER = -1e4
 """Logit of what cannot be."""
+NEAR_WORDS, NEAR_TERMINALS = 40, 64
+"""With a cursor, words of the question are read from this far on both sides of a word or of the cursor, and terminals
+from this far back: whatever is learned of short sentences holds in long ones."""
 
 
 class Vocabularies(NamedTuple):
@@ -95,6 +97,15 @@ class Cache(NamedTuple):
         return Cache(own, (self.source[0][rows], self.source[1][rows]))
 
 
+class Reads(NamedTuple):
+    """What each terminal reads."""
+
+    terminals: Tensor
+    """(length, terminals so far)"""
+    words: Tensor
+    """(batch, 1, length or 1, source)"""
+
+
 class _Attention(nn.Module):
     """Multi-head attention; positions, where given, are rotary."""
 
@@ -115,13 +126,13 @@ class _Attention(nn.Module):
         states: Tensor,
         keys: Tensor,
         values: Tensor,
-        mask: Tensor | None = None,
+        mask: Tensor,
         positions: Tensor | None = None,
-        causal: bool = False,
     ) -> Tensor:
         query = self._split(self.query(states))
         query = query if positions is None else rotated(query, positions)
-        read = functional.scaled_dot_product_attention(query, keys, values, attn_mask=mask, is_causal=causal)
+        scores = query @ keys.transpose(2, 3) * query.shape[3] ** -0.5
+        read = scores.masked_fill(~mask, NEVER).softmax(dim=3) @ values
         out: Tensor = self.out(read.transpose(1, 2).flatten(2))
         return out
 
@@ -164,10 +175,11 @@ class _EncoderLayer(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(config.width) for _ in range(2))
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, states: Tensor, there: Tensor) -> Tensor:
+    def forward(self, states: Tensor, read: Tensor) -> Tensor:
+        """`read`: (batch, 1, source or 1, source) the words that each word reads."""
         normed, positions = self.norms[0](states), torch.arange(states.shape[1], device=states.device)
         keys, values = self.attention.project(normed, positions)
-        states = states + self.dropout(self.attention(normed, keys, values, there[:, None, None], positions))
+        states = states + self.dropout(self.attention(normed, keys, values, read, positions))
         return states + self.dropout(self.mlp(self.norms[1](states)))
 
 
@@ -179,17 +191,15 @@ class _DecoderLayer(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
-        self, states: Tensor, there: Tensor, cache: Cache, first: int, cursors: Tensor | None
+        self, states: Tensor, read: Reads, cache: Cache, first: int, cursors: Tensor | None
     ) -> tuple[Tensor, Cache]:
         positions = torch.arange(first, first + states.shape[1], device=states.device)
         normed = self.norms[0](states)
         keys, values = self.own.project(normed, positions)
         if cache.own is not None:
             keys, values = torch.cat([cache.own[0], keys], dim=2), torch.cat([cache.own[1], values], dim=2)
-        read = self.own(normed, keys, values, positions=positions, causal=states.shape[1] > 1)
-        states = states + self.dropout(read)
-        read = self.source(self.norms[1](states), *cache.source, mask=there[:, None, None], positions=cursors)
-        states = states + self.dropout(read)
+        states = states + self.dropout(self.own(normed, keys, values, read.terminals, positions))
+        states = states + self.dropout(self.source(self.norms[1](states), *cache.source, read.words, cursors))
         return states + self.dropout(self.mlp(self.norms[2](states))), Cache((keys, values), cache.source)
 
 
@@ -224,8 +234,12 @@ class Translator(nn.Module):
         there = source.words != 0
         own = self.words(source.words) + self.words(source.canonical) + self.tags(source.tags).sum(dim=2)
         states = self.dropout(own * self.config.width**0.5 + sinusoidal(self._places(source.words), self.config.width))
+        read = there[:, None, None]
+        if self.config.cursor:
+            places = torch.arange(there.shape[1], device=there.device)
+            read = read & ((places[:, None] - places).abs() <= NEAR_WORDS)
         for layer in self.encoder:
-            states = layer(states, there)
+            states = layer(states, read)
         states = self.encoded(states)
         mean = (states * there[..., None]).sum(dim=1) / there.sum(dim=1, keepdim=True).clamp(min=1)
         rows = torch.arange(len(own), device=own.device)[:, None]
@@ -249,10 +263,10 @@ class Translator(nn.Module):
         sequence: (batch, length, extended terminals). `cursors`: (batch, length) places in the question that they have
         come to."""
         places = cursors if self.config.cursor else None
-        states = self._embedded(memory, terminals)
+        states, read = self._embedded(memory, terminals), self._reads(memory, cursors, first)
         after = []
         for layer, cache in zip(self.decoder, caches, strict=True):
-            states, kept = layer(states, memory.there, cache, first, places)
+            states, kept = layer(states, read, cache, first, places)
             after.append(kept)
         return self._scores(self.decoded(states), memory), after
 
@@ -261,6 +275,16 @@ class Translator(nn.Module):
         memory = self.encode(source)
         scores, _ = self.decode(memory, terminals, cursors, self.caches(memory))
         return scores, memory.familiar
+
+    def _reads(self, memory: Memory, cursors: Tensor, first: int) -> Reads:
+        """What terminals read, the first of which is the `first` of its sequence."""
+        own = torch.arange(first, first + cursors.shape[1], device=cursors.device)[:, None]
+        back = own - torch.arange(first + cursors.shape[1], device=cursors.device)
+        if not self.config.cursor:
+            return Reads(back >= 0, memory.there[:, None, None])
+        words = torch.arange(memory.there.shape[1], device=cursors.device)
+        near = ((words - cursors[..., None]).abs() <= NEAR_WORDS) & memory.there[:, None]
+        return Reads((back >= 0) & (back <= NEAR_TERMINALS), near[:, None])
 
     def _embedded(self, memory: Memory, terminals: Tensor) -> Tensor:
         unnumbered = self.sizes.terminals

@@ -155,6 +155,8 @@ SHAPES_OF_PRACTICE = (
     Shape(routines=(3, 10), depth=2, control=0.5),
 )
 """Shapes of the programs that a parser is trained on besides those of train."""
+MAX_PRACTISED = 15
+"""Routines and conditions of these, at most: as many as train has, and fewer than any program of `longer`."""
 SAMPLED = 0.6
 """Their share."""
 REPEATED = 0.15
@@ -185,7 +187,8 @@ def rephrase(program: Program, random: Random) -> tuple[str, Program]:
     if random.random() < SAMPLED:
         vocabulary, shape = PRACTISED[between(random, 0, 2)](), pick(random, SHAPES_OF_PRACTICE)
         sampled = _repeated(sample_program(vocabulary, replace(shape, named_only=True), random), random)
-        program = program if sampled in _measured() else sampled
+        fits = len(list(calls(sampled.body))) <= MAX_PRACTISED and sampled not in _measured()
+        program = sampled if fits else program
     return say(program, random), program
 
 
