@@ -429,7 +429,7 @@ def test_the_world_is_built_when_it_is_first_needed(tmp_path, monkeypatch, capsy
 @pytest.mark.parametrize("model", ["plus", "paper"])
 def test_attention_to_objects_has_an_axis_of_rows_before_that_of_heads(world, model):
     task, watch = Visual(data=world), []
-    examples = task.questions("train_balanced").batch(np.arange(3))
+    examples = task.question_set("train_balanced").batch(np.arange(3))
     executor = built(task, model).eval()
     with torch.inference_mode():
         run_model(executor, executor.reader.encode(examples.arrays), examples.programs, watch=watch)
