@@ -6,7 +6,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -38,6 +38,9 @@ def check_device(name: str) -> None:
 
 class Learner(ABC, Generic[AnySettings]):
     """A training that can be stepped, and taken up again from its `state`."""
+
+    shapes_recur: ClassVar[bool] = False
+    """Whether the tensors of one step mostly have the shapes of earlier ones."""
 
     def __init__(
         self, model: nn.Module, settings: AnySettings, seed: int, share: Share = (0, 1), all_reduce: AllReduce = alone

@@ -103,6 +103,7 @@ class Translation(Learner[TranslationSettings]):
     """An iteration is one update on some questions."""
 
     model: Translator
+    shapes_recur = True
 
     def __init__(
         self,

@@ -26,6 +26,7 @@ class WorldLearner(Learner[AnyWorldSettings]):
     """A learner with worlds of its own (`num_envs` of them, shared out among the processes)."""
 
     model: Model
+    shapes_recur = True
 
     def __init__(
         self,
