@@ -583,17 +583,16 @@ def test_the_loss_is_the_mean_over_the_results_that_are_known():
     nothing, targets = np.zeros((2, 3), np.int64), {"Boolean": boolean}
     examples = Examples({}, programs, nothing, torch.zeros(2, 3), targets, executed, torch.tensor([1, 2]))
 
-    def loss(dense, **changes):
-        return result_loss(Scores(), Pictures(), replace(examples, **changes), results, TYPES, dense)
+    def loss(**changes):
+        return result_loss(Scores(), Pictures(), replace(examples, **changes), results, TYPES)
 
     def unsure(score):
         return math.log(1 + math.exp(-score))
 
-    assert float(loss(True)) == pytest.approx((unsure(1) + unsure(2) + unsure(3)) / 3, abs=1e-4)
-    assert float(loss(False)) == pytest.approx((unsure(2) + unsure(3)) / 2, abs=1e-4), "the answers alone"
+    assert float(loss()) == pytest.approx((unsure(1) + unsure(2) + unsure(3)) / 3, abs=1e-4)
     sets = torch.zeros(2, 3, 3)
     sets[1, 0, 0] = 1.0  # one object, and there is no second one in that picture
-    found = loss(True, targets={"Boolean": boolean, "Objects": sets})
+    found = loss(targets={"Boolean": boolean, "Objects": sets})
     of_set = 0.25 * (math.log(2) + math.log(2))
     assert float(found) == pytest.approx((unsure(1) + unsure(2) + unsure(3) + of_set) / 4, abs=1e-4)
 

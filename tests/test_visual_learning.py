@@ -203,7 +203,7 @@ def _other_ids(record):
 
 
 def test_partial_supervision_has_the_answer_alone(world):
-    model, source = model_of(world), Visual(data=world).question_set("train_balanced")
+    model, source = model_of(world), Visual(data=world, perceived=False).question_set("train_balanced")
     examples = source.batch(np.arange(64), dense=True)
     bare = source.batch(np.arange(64), dense=False)
     assert (bare.targets["Objects"] == 0).all()
@@ -212,11 +212,21 @@ def test_partial_supervision_has_the_answer_alone(world):
     scene = model.reader.encode(examples.arrays)
     results = torch.randn(*examples.types.shape, model.width, generator=torch.Generator().manual_seed(0))
 
-    def loss(each, dense):
-        return result_loss(model, scene, each, results, source.results, dense).item()
+    def loss(each):
+        return result_loss(model, scene, each, results, source.results).item()
 
-    assert loss(examples, False) == loss(bare, False)
-    assert loss(examples, True) != loss(bare, False)
+    assert loss(examples) != loss(bare)
+
+
+def test_names_of_features_teach_select_and_filter_where_the_answers_alone_are_known(world):
+    source = Visual(data=world).question_set("train_balanced")
+    dense, bare = (source.batch(np.arange(64), dense=each) for each in (True, False))
+    taught = bare.targets["Objects"].sum(dim=2) > 0
+    families = source.families[bare.operations]
+    assert set(families[taught.numpy()]) == {"select", "filter"}
+    known = taught & (dense.targets["Objects"].sum(dim=2) > 0)
+    same = (bare.targets["Objects"] > 0) == (dense.targets["Objects"] > 0)
+    assert same[known].float().mean() > 0.9, "nearly always what the oracle says"
 
 
 def test_questions_about_other_pictures_are_labelled_by_the_oracle(world):

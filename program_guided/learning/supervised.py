@@ -35,16 +35,11 @@ def result_loss(
     examples: Examples,
     results: Tensor,
     types: Mapping[str, ResultType],
-    dense: bool,
 ) -> Tensor:
-    """The mean loss of the routines whose results are known; without `dense`, of the last ones alone."""
-    counted = examples.executed
-    if not dense:
-        every = torch.arange(counted.shape[1], device=counted.device)
-        counted = counted & (every == examples.last[:, None])
+    """The mean loss of the routines whose results are known."""
     losses, total = [results.sum() * 0], 1e-6
     for name, target in examples.targets.items():
-        known = counted & types[name].known(target)
+        known = examples.executed & types[name].known(target)
         if bool(known.any()):
             sample, _ = known.nonzero(as_tuple=True)
             about = specification.about(examples.programs.of[sample])
@@ -95,7 +90,7 @@ class Supervised(Learner[SupervisedSettings]):
         on_path = replace(examples.programs, flow=None, exists=examples.executed)
         results = execute(self.model, specification, on_path)
         given = (specification, examples, results, self._source.results)
-        loss = self.optimizer_step(result_loss(self.model, *given, self._dense))
+        loss = self.optimizer_step(result_loss(self.model, *given))
         self.done += 1
         return loss
 

@@ -30,6 +30,7 @@ from program_guided.tasks.visual.features import Detected
 from program_guided.tasks.visual.index.assembly import UNKNOWN_WORD
 from program_guided.tasks.visual.index.parts import NOTHING
 from program_guided.tasks.visual.oracle import execute
+from program_guided.tasks.visual.perceived import perceived
 from program_guided.tasks.visual.targets import DenseTargets, dense_targets
 
 __all__ = ["BOOLEAN_TARGETS", "TYPES", "Questions", "arrays_of", "other_pictures", "programs_of"]
@@ -49,8 +50,17 @@ MAX_TARGETS = 200_000
 class Questions:
     """A set of questions of an index, with the features of their pictures (`learning.examples.ExampleSource`)."""
 
-    def __init__(self, data: VisualData, name: str, vocabulary: Vocabulary, results: Mapping[str, ResultType]) -> None:
-        index = data.index
+    def __init__(
+        self,
+        data: VisualData,
+        name: str,
+        vocabulary: Vocabulary,
+        results: Mapping[str, ResultType],
+        named: Mapping[str, int] | None = None,
+    ) -> None:
+        """`named`: word -> the feature of the same name; without `dense`, batches then have the targets that these
+        names give."""
+        index, self._named = data.index, named or {}
         self.index, self.set, self.ontology, self._features = index, index.questions(name), data.ontology, data.detected
         self.vocabulary, self.results = vocabulary, results
         self._targets: dict[int, DenseTargets] = {}
@@ -98,6 +108,12 @@ class Questions:
         for row, number in enumerate(numbers) if dense else ():
             if self.index.images[int(pictures[row])] in self._with_graph:
                 self._fill(row, int(number), int(pictures[row]), detected[of[row]], types, targets)
+        for row, number in enumerate(numbers) if self._named and not dense else ():
+            program = Program(self.set.routines(int(number)))
+            for routine, found in enumerate(perceived(program, detected[of[row]].features, self._named)):
+                if found is not None:
+                    targets[OBJECTS][row, routine, : len(found)] = found / max(1, found.sum())
+                    targets[OBJECTS][row, routine, -1] = not found.any()
         last = batch.lengths.astype(np.int64) - 1
         own = np.flatnonzero(pictures == batch.images)
         boolean = types[own, last[own]] == RESULTS.index(BOOLEAN)

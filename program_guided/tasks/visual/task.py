@@ -70,13 +70,16 @@ class Visual(TaskBase):
 
     named_features: bool = True
     """Words are true of the objects in which the feature of the same name is large, where features have names."""
+    perceived: bool = True
+    """With the target partial, `select` and `filter` are also taught by what features are named after, where they have
+    names; other routines by the answers alone."""
 
     name: ClassVar[str] = "visual"
     version: ClassVar[int] = DOMAIN.version
     reader: ClassVar[Any] = Objects(features=1, positions=4)
     splits: ClassVar[tuple[str, ...]] = ("train", "val", "test")
     targets: ClassVar[tuple[Target, ...]] = ("dense", "partial")
-    training_options: ClassVar[tuple[str, ...]] = ("held_out", "train_set", "named_features")
+    training_options: ClassVar[tuple[str, ...]] = ("held_out", "train_set", "named_features", "perceived")
     commands: ClassVar[Mapping[str, str]] = {
         "evaluate": "program_guided.tasks.visual.commands.evaluate:Evaluate",
         "run": "program_guided.tasks.visual.commands.run:Run",
@@ -162,7 +165,16 @@ class Visual(TaskBase):
         """A set of questions, with the vocabulary and answers of the task."""
         from program_guided.tasks.visual.batches import Questions
 
-        return Questions(self.opened, name, self.vocabulary, self.results)
+        return Questions(self.opened, name, self.vocabulary, self.results, self._perceivable)
+
+    @property
+    def _perceivable(self) -> Mapping[str, int] | None:
+        """Word -> the feature of the same name, if features have names."""
+        from program_guided.tasks.visual.embedded.vectors import FEATURE_NAMES
+
+        if not (self.opened.named and self.perceived):
+            return None
+        return {name: at for at, name in enumerate(FEATURE_NAMES) if name}
 
     @property
     def _train_sets(self) -> tuple[str, ...]:
@@ -182,7 +194,8 @@ class Visual(TaskBase):
         folder, world = self.opened.folder / CLEAN_FOLDER, self.opened.features.plan or {}
         if self.features is not None or CLEAN_FOLDER not in world.get("features", ()):
             return None
-        return Questions(VisualData(self.opened.folder, folder), self._train.set.name, self.vocabulary, self.results)
+        data = VisualData(self.opened.folder, folder)
+        return Questions(data, self._train.set.name, self.vocabulary, self.results, self._perceivable)
 
     @cached_property
     def _held_out(self) -> tuple[Questions, NDArray[np.int64]]:
