@@ -78,13 +78,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _read(question: str, chosen: Selection) -> Asked:
-    from program_guided.tasks.parser import load_parser, shipped_parsers, understand
+    from program_guided.tasks.parser import ask
 
-    if chosen.parser is not None:
-        return understand(question, [chosen.parser], chosen.task)
-    shipped = shipped_parsers()
-    meant = [each for each in shipped if chosen.task in (None, load_parser(each)[0].task_name)]
-    return understand(question, meant)
+    return ask(question, chosen.parser, chosen.task)
 
 
 def _shipped(name: str) -> str | None:

@@ -64,7 +64,7 @@ def _described(name: str) -> dict[str, Any]:
     curve = training.get("curve") or [{}]
     return {
         "name": name,
-        "task": saved.task.given if isinstance(saved, Checkpoint) else None,
+        "task": saved.task.given if isinstance(saved, Checkpoint) else saved.config.get("given"),
         "model": saved.model if isinstance(saved, Checkpoint) else kind,
         "parameters": parameters,
         "target": training.get("target"),

@@ -7,6 +7,7 @@ in_order(program, domain, lexicon.read("Is the dog or the cat large?"))     oper
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 from program_guided.language.derivation import normal_form
@@ -82,7 +83,7 @@ def _digest(text: str) -> str:
 def in_order(program: Program, domain: Domain, sentence: Sequence[Word]) -> Program:
     """The normal form, operands that mean the same in either order as the sentence mentions them: alphabetical order
     cannot be learned for words that were never seen."""
-    if domain.sequential:
+    if domain.sequential or not is_plain(program):
         return normal_form(program, domain)
     first: dict[str, int] = {}
     for at, word in enumerate(sentence):
@@ -99,7 +100,7 @@ def in_order(program: Program, domain: Domain, sentence: Sequence[Word]) -> Prog
                 arguments[one], arguments[other] = arguments[other], arguments[one]
         mentioned.append(frozenset().union(*places))
         ordered.append(Call(call.operation, tuple(arguments)))
-    return normal_form(Program(tuple(ordered)), domain) if is_plain(program) else normal_form(program, domain)
+    return normal_form(Program(tuple(ordered)), domain)
 
 
 def _places(argument: Argument, first: dict[str, int], mentioned: Sequence[frozenset[int]]) -> frozenset[int]:
@@ -112,6 +113,6 @@ def _places(argument: Argument, first: dict[str, int], mentioned: Sequence[froze
 
 
 def _key(own: frozenset[int], others: frozenset[int]) -> float:
-    """The mean place of what is mentioned of one operand and not of the other."""
+    """The mean place of what is mentioned of one operand and not of the other; the end if nothing is."""
     left = own - others
-    return sum(left) / len(left) if left else 0.0
+    return sum(left) / len(left) if left else math.inf

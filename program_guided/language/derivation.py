@@ -147,7 +147,7 @@ class _Block(Symbol):
     """The statements of a block, and the terminal that ends it."""
 
     kind: str
-    """program, body (of while and loop), then or else."""
+    """program, while, loop, then or else."""
     before: tuple[Known, ...] = ()
     """Results that are known after the whole."""
     running: tuple[Known, ...] = ()
@@ -442,8 +442,7 @@ class Grammar:
 class _Numbering:
     """The terminals by which results are referred to."""
 
-    def __init__(self, grammar: Grammar) -> None:
-        self._grammar = grammar
+    def __init__(self) -> None:
         self._counts: dict[tuple[str, str], int] = {}
         self.calls = 0
 
@@ -461,7 +460,7 @@ class _Derivation:
 
     def __init__(self, grammar: Grammar, program: Program, phrases: Callable[[str], Sequence[str]]) -> None:
         self._domain, self._phrases = grammar.domain, phrases
-        self._numbering = _Numbering(grammar)
+        self._numbering = _Numbering()
         self._terminals: dict[int, Terminal] = {}
 
     def block(self, block: Block) -> Iterator[Terminal]:
@@ -523,7 +522,7 @@ class _Tree:
 
     def __init__(self, grammar: Grammar, sequence: Sequence[Terminal]) -> None:
         self._domain, self._sequence, self._at = grammar.domain, sequence, 0
-        self._numbering = _Numbering(grammar)
+        self._numbering = _Numbering()
         self._numbers: dict[tuple[Terminal, str], int] = {}
 
     def program(self) -> Program:

@@ -20,7 +20,6 @@ __all__ = ["recombined"]
 
 REPLACED = 0.6
 """Probability that a phrase is replaced."""
-VOWELS = ("a", "e", "i", "o", "u")
 SYNONYM = 0.15
 """Probability that a synonym of the new phrase stands in the question."""
 
@@ -29,16 +28,18 @@ def recombined(
     question: str, program: Program, domain: Domain, lexicon: Lexicon, random: Random
 ) -> tuple[str, Program]:
     """Another question of the same form, with its program."""
-    words = [word.text for word in lexicon.read(question)]
+    sentence, phrases = lexicon.read(question), _phrases(program, domain)
+    words = [word.text for word in sentence]
+    otherwise = {form for word in sentence for form in word.forms if form != word.text}
     new: dict[str, str] = {}
     said: dict[str, str] = {}
-    for phrase in _phrases(program, domain):
-        others = lexicon.others(phrase)
+    for phrase in phrases:
+        others = () if phrase in otherwise else lexicon.others(phrase)
         if others and phrase in words and random.random() < REPLACED:
             new[phrase] = pick(random, others)
             known = lexicon.spoken(new[phrase])
             said[phrase] = pick(random, known) if known and random.random() < SYNONYM else new[phrase]
-    if len({*new.values()}) < len(new) or not new:
+    if not new or len({new.get(phrase, phrase) for phrase in phrases}) < len(phrases):
         return question, program
     text = " ".join(_articles([said.get(word, word) for word in words]))
     return text, Program(map_calls(program.body, lambda call: _replaced(call, domain, new)))

@@ -26,8 +26,10 @@ MAX_CHARACTERS = 12 * MAX_WORDS
 MAX_WORD_LENGTH = 40
 FORMS = ("text", "singular", "canonical")
 """Forms of a word that a program may use."""
-QUOTES = str.maketrans("’‘`´“”–—‐‑", "''''\"\"----")
-TOKEN = re.compile(r"n't\b|'(?:s|re|ve|ll|d|m)\b|\d+|(?:(?!n't)[^\W\d_])+|[<>=]+|[^\w\s]")
+QUOTES = str.maketrans("’‘`´“”–—‐‑−", "''''\"\"-----")
+HYPHEN = re.compile(r"-(?!\d)|(?<=\w)-")
+"""A hyphen that is no minus sign."""
+TOKEN = re.compile(r"n't\b|'(?:s|re|ve|ll|d|m)\b|-?\d+|(?:(?!n't)[^\W\d_])+|[<>=]+|[^\w\s]")
 NUMBERS = [
     "zero",
     "one",
@@ -75,8 +77,10 @@ IRREGULAR = {
     "calves": "calf",
     "halves": "half",
     "wolves": "wolf",
+    **{f"{word}s": word for word in ("shoe", "toe", "canoe", "horseshoe", "tie", "pie", "cookie", "brownie", "movie")},
+    **{"buses": "bus", "skis": "ski", "taxis": "taxi", "lenses": "lens"},
 }
-SAME = ("ss", "us", "is", "ous")
+SAME = ("ss", "us", "is")
 """Endings of words in s that are no plurals."""
 ENDINGS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes", "x"), ("oes", "o"), ("s", ""))
 
@@ -93,8 +97,8 @@ class Word(NamedTuple):
 
 def normalised(text: str) -> tuple[str, ...]:
     """The words of a text: lower case, one for `what` and one for `'s`, hyphens as spaces."""
-    plain = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS]).translate(QUOTES).lower()
-    shown = "".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in plain.replace("-", " "))
+    plain = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS].translate(QUOTES)).translate(QUOTES).lower()
+    shown = "".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in HYPHEN.sub(" ", plain))
     found = TOKEN.findall(shown)
     return tuple(word[:MAX_WORD_LENGTH] for word in found[:MAX_WORDS])
 
@@ -115,7 +119,8 @@ def _singular(word: str) -> str:
 
 def closed_words(domain: Domain) -> dict[tuple[str, ...], str]:
     """The words of a domain's lists, as they stand in a sentence."""
-    return {normalised(word.replace("_", " ")): word for word in domain.vocabulary if word and not word.isdigit()}
+    words = {normalised(word.replace("_", " ")): word for word in domain.vocabulary if not word.isdigit()}
+    return {spelt: word for spelt, word in words.items() if spelt}
 
 
 @dataclass(frozen=True)
@@ -205,6 +210,7 @@ class Lexicon:
     def _singular(self, text: str) -> str:
         """The singular, if it is known or the plural is not."""
         one = singular(text)
+        one = self.phrases.get(tuple(one.split()), one)
         return one if one in self._known or text not in self._known else text
 
     def near(self, word: str, others: Iterable[str] = (), count: int = 3) -> list[str]:

@@ -42,7 +42,7 @@ class Reading:
 
     question: str
     alternatives: tuple[Alternative, ...]
-    """The most likely one first."""
+    """The best one first: by the log-probability over the length penalty."""
     confidence: float
     """Probability of the first alternative, and that a program can answer the question."""
     understood: bool
@@ -88,7 +88,8 @@ class Parser:
         return [found[at] for at in range(len(questions))]
 
     def _reading(self, question: str, sentence: Sentence, guesses: Sequence[Guess], familiar: float) -> Reading:
-        programs = [Alternative(each.program, each.log_probability) for each in guesses if each.program is not None]
+        best = {each.program: each for each in reversed(guesses) if each.program is not None}
+        programs = [Alternative(program, each.log_probability) for program, each in reversed(best.items())]
         sure = math.exp(guesses[0].log_probability) * familiar if guesses and sentence else 0.0
         valid = bool(guesses) and guesses[0].program is not None
         understood = valid and bool(sentence) and sure >= self.threshold

@@ -101,8 +101,8 @@ def _judged(pair: Pair, reading: Reading, domain: Domain, agree: Agreement | Non
     canonical = signature(program, domain) == signature(pair.program, domain)
     strict = canonical and normal_form(program, domain) == normal_form(pair.program, domain)
     similar = canonical or relaxed(program, domain) == relaxed(pair.program, domain)
-    same = True if canonical else None if agree is None else agree(program, pair.program)
-    return _Judged(pair, reading, strict, canonical, similar, None if agree is None else same)
+    same = None if agree is None else agree(program, pair.program)
+    return _Judged(pair, reading, strict, canonical, similar, same)
 
 
 def _percent(verdicts: Sequence[bool]) -> float | None:
@@ -123,7 +123,7 @@ def _interval(judged: Sequence[_Judged]) -> dict[str, float] | None:
 def _by_length(judged: Sequence[_Judged]) -> dict[str, float]:
     """% canonical by the number of words of the question, at most as many as the key."""
     lengths = [len(normalised(each.pair.question)) for each in judged]
-    bounds = sorted({int(np.quantile(lengths, share)) for share in QUANTILES}) if judged else []
+    bounds = sorted({int(np.quantile(lengths, share, method="higher")) for share in QUANTILES}) if judged else []
     found, low = {}, 0
     for high in bounds:
         some = [each.canonical for each, length in zip(judged, lengths, strict=True) if low < length <= high]

@@ -79,8 +79,7 @@ def divided(pairs: Sequence[Pair], share: float, fold: int) -> Corpus:
     groups = sorted({pair.group for pair in pairs})
     Random(0).shuffle(groups)
     count = max(1, round(share * len(groups)))
-    first = fold * count % len(groups)
-    held_out = {*groups[first : first + count]}
+    held_out = {*groups[fold * count : (fold + 1) * count]}
     return Corpus(
         [pair for pair in pairs if pair.group not in held_out], [pair for pair in pairs if pair.group in held_out]
     )
@@ -157,8 +156,8 @@ class Translation(Learner[TranslationSettings]):
     def _batch(self, drawn: Sequence[tuple[Sentence, Program]], random: Random) -> Batch:
         sentences = [sentence for sentence, _ in drawn]
         familiar = torch.ones(len(drawn), dtype=torch.bool)
-        for row in range(0, len(drawn), UNFAMILIAR):
-            other = sentences[int(random.random() * len(sentences))]
+        for row in random.sample(range(len(drawn)), len(drawn) // UNFAMILIAR):
+            other = drawn[int(random.random() * len(drawn))][0]
             sentences[row], familiar[row] = scrambled(sentences[row], other, random), False
         encoded = self._codec.encode(sentences)
         self._forget(encoded.source.words, encoded.source.canonical)
@@ -192,7 +191,7 @@ def scrambled(sentence: Sentence, other: Sentence, random: Random) -> Sentence:
     random.shuffle(words)
     if random.random() < 0.4:
         words = [_noise(random) if random.random() < 0.7 else word for word in words]
-    return tuple(words[: max(1, int(random.random() * len(words)) + 1)])
+    return tuple(words[: int(random.random() * len(words)) + 1])
 
 
 def _noise(random: Random) -> Word:
@@ -284,7 +283,8 @@ class TranslationJob(Training):
         self.config.check()
         if not self.corpus.train or not self.corpus.held_out:
             raise DataError(
-                f"{self.task.task_name}: too few questions; some to train on and some to hold out are needed"
+                f"{self.task.task_name}: too few questions; some to train on and some to hold out are needed (held out "
+                f"here: share {self.settings.held_out}, fold {self.settings.fold})"
             )
         if self.start is not None and not self.resume:
             self.build()
@@ -296,7 +296,8 @@ def _is_right(best: Program | None, pair: Pair, domain: Domain) -> bool:
 
 def _by_length(right: Sequence[bool], lengths: Sequence[int]) -> dict[str, float]:
     """% right by the number of words."""
-    bounds = sorted({int(np.quantile(lengths, share)) for share in (0.25, 0.5, 0.75, 1.0)}) if lengths else []
+    shares = (0.25, 0.5, 0.75, 1.0)
+    bounds = sorted({int(np.quantile(lengths, each, method="higher")) for each in shares}) if lengths else []
     found: dict[str, float] = {}
     low = 0
     for high in bounds:

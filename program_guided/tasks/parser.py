@@ -14,7 +14,7 @@ from typing import Any
 
 from program_guided.errors import DataError
 from program_guided.language.printer import print_program
-from program_guided.learning.checkpoint import WEIGHTS, find
+from program_guided.learning.checkpoint import CONFIG, WEIGHTS, find
 from program_guided.learning.networks import read_network
 from program_guided.learning.parser import Parser, Reading
 from program_guided.learning.translation import KIND
@@ -75,17 +75,21 @@ def _loaded(folder: Path, task: str | None, modified: int) -> tuple[TaskBase, Pa
 
 def shipped_parsers() -> list[str]:
     """Names of the parsers that ship."""
-    return sorted(each.name for each in SHIPPED.glob(f"*-{KIND}") if each.is_dir())
+    return sorted(each.parent.name for each in SHIPPED.glob(f"*-{KIND}/{CONFIG}"))
 
 
 def understand(question: str, parsers: Sequence[Path | str], task: str | None = None) -> Asked:
     """The question as the parser reads it that is surest of it."""
-    if not parsers:
-        raise DataError("no parser ships with this version; train one with: proto train parser TASK, and name it")
     read = [(owner, parser.read([question])[0]) for owner, parser in (load_parser(each, task) for each in parsers)]
     return Asked(*max(read, key=lambda each: (each[1].understood, each[1].confidence)))
 
 
 def ask(question: str, parser: Path | str | None = None, task: str | None = None) -> Asked:
-    """The program that a question means, with alternatives and how sure the parser is."""
-    return understand(question, shipped_parsers() if parser is None else [parser], task)
+    """The program that a question means, with alternatives and how sure the parser is. Without `parser`, the surest of
+    those that ship; `task`: of those of this task."""
+    if parser is not None:
+        return understand(question, [parser], task)
+    shipped = [each for each in shipped_parsers() if task in (None, load_parser(each)[0].task_name)]
+    if not shipped:
+        raise DataError(f"no parser of {task or 'any task'} ships; train one with: proto train parser, and name it")
+    return understand(question, shipped)

@@ -66,8 +66,7 @@ class TrainParser:
         task = load_task(self.task)()
         remember(self.task)
         folder = self.out or Path("out") / f"{task.task_name}-parser-{self.seed}"
-        config = TRANSLATORS[self.model] if self.network == TranslatorConfig() else self.network
-        config = replace(config, cursor=config.cursor or task.domain.sequential)
+        config = self._config(task.domain.sequential)
         job = TranslationJob(
             task,
             self.settings,
@@ -94,6 +93,12 @@ class TrainParser:
             return 130
         print(f'wrote {folder}; next: proto evaluate {folder}    proto ask "..." --parser {folder}')
         return 0
+
+    def _config(self, sequential: bool) -> TranslatorConfig:
+        """The model's configuration, with the options that were given."""
+        default = TranslatorConfig()
+        given = {name: value for name, value in asdict(self.network).items() if value != getattr(default, name)}
+        return replace(TRANSLATORS[self.model], **{"cursor": sequential, **given})
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,10 @@ class EvaluateParser:
             for each in (split, "train")
         ]
         asked, trained_on = (checked(each, task.parse) for each in given)
-        chosen = asked if self.questions is None else asked[:: max(1, len(asked) // self.questions)][: self.questions]
+        count = len(asked) if self.questions is None else min(self.questions, len(asked))
+        chosen = [asked[at * len(asked) // count] for at in range(count)]
+        if not chosen:
+            raise DataError(f"{split}: holds no questions")
         with progress_bars() as progress:
             bar = progress.add_task("questions", total=len(chosen))
             measures = measure(

@@ -77,8 +77,6 @@ COMPARED = {
 }
 INVERSE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 """Comparison -> the one that holds when it does not."""
-A_MASS = ("a {}", "one {}", "a piece of {}", "{}", "{}", "some {}")
-A_THING = ("a {}", "a {}", "one {}")
 HOLDERS = ("you {}", "you {}", "you {}", "I {}", "we {}", "the agent {}s")
 HELD = ("carry {}", "have {}", "hold {}", "own {}", "have got {}")
 CARRYING = (
@@ -156,9 +154,9 @@ SHAPES_OF_PRACTICE = (
 )
 """Shapes of the programs that a parser is trained on besides those of train."""
 MAX_PRACTISED = 15
-"""Routines and conditions of these, at most: as many as train has, and fewer than any program of `longer`."""
+"""Routines and conditions of these, at most: fewer than any program of `longer` has."""
 SAMPLED = 0.6
-"""Their share."""
+"""Share of the varied sentences whose program is sampled."""
 REPEATED = 0.15
 """Share of these, at most, in which a statement stands several times."""
 PRACTISED = (

@@ -39,9 +39,11 @@ def agreement_on(scenes: Sequence[Scene], ontology: Ontology) -> Callable[[Progr
     """Whether two programs have the same answer on every scene where the second one has any; None if there is none."""
 
     def agree(one: Program, other: Program) -> bool | None:
-        answers = [(answer_of(execute(each, scene, ontology)) for each in (one, other)) for scene in scenes]
-        known = [(found, true) for found, true in answers if true is not None]
-        return all(found == true for found, true in known) if known else None
+        def answer(program: Program, scene: Scene) -> str | None:
+            return answer_of(execute(program, scene, ontology))
+
+        known = [(scene, true) for scene in scenes if (true := answer(other, scene)) is not None]
+        return all(answer(one, scene) == true for scene, true in known) if known else None
 
     return agree
 
