@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 __all__ = ["Cursor", "cursors"]
 
-BACK, AHEAD = 8, 25
+BACK, AHEAD = 16, 25
 """Words before and behind the cursor that a terminal may be found at."""
 
 

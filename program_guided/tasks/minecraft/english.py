@@ -3,8 +3,9 @@
     say(parse("if is_there[river]:\\n  mine(wood)\\n  build_bridge()", DOMAIN), Random(0))
     "If there is a river, mine a wood and build a bridge."
 
-A sentence says its program without ambiguity: a body of plain statements ends with its sentence, any other body stands
-between "do the following:" and "That is all.", and "Otherwise" belongs to the last `if` of the same level.
+A sentence says its program without ambiguity: a condition that stands last is of one statement, a body of plain
+statements ends with its sentence, any other body stands between "do the following:" and "That is all.", and "Otherwise"
+belongs to the last `if` of the same level.
 """
 
 from __future__ import annotations
@@ -294,7 +295,7 @@ class _Speaker:
             if plain and node.otherwise and _is_plain(node.otherwise) and self._chance(0.35):
                 yield self._either(f"{opening}{word} {said}", body, node.otherwise)
                 return
-            if plain and not node.otherwise and self._chance(0.25):
+            if plain and _is_one(body) and not node.otherwise and self._chance(0.25):
                 self._last = ""
                 yield _sentence(f"{opening}{self._listed(self._statements(body))} {word} {said}.")
             else:
@@ -331,7 +332,7 @@ class _Speaker:
         until = self._inverse(node) if self._chance(0.35) else None
         said = self._condition(node.condition) if until is None else until
         word = self._pick(WHILE) if until is None else self._pick(("until", "until", "till"))
-        if _is_plain(node.body) and len(node.body) <= 2 and not inner and self._chance(0.5):
+        if _is_one(node.body) and not inner and self._chance(0.5):
             self._last = ""
             statements = self._statements(node.body)
             body = self._listed(statements)
