@@ -151,3 +151,26 @@ def test_the_ontology_gives_kinds_attributes_and_relations():
     assert lexicon.word("red").tags[0] == "color"
     assert "a person" in lexicon.word("men").tags
     assert lexicon.word("to the left of").tags == ("relation",)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("What´s a t‑shirt?", ("what", "'s", "a", "t", "shirt", "?")),
+        ("-3 and −4, 5-6", ("-3", "and", "-4", ",", "5", "6")),
+    ],
+)
+def test_signs_are_normalised(text, words):
+    assert normalised(text) == words
+
+
+@pytest.mark.parametrize(
+    ("many", "one"), [("shoes", "shoe"), ("buses", "bus"), ("skis", "ski"), ("coffee pies", "coffee pie")]
+)
+def test_singulars(many, one):
+    assert singular(many) == one
+
+
+def test_the_plural_of_a_phrase_offers_the_phrase_as_programs_spell_it():
+    (word,) = Lexicon.of(["t-shirt"]).read("t-shirts")
+    assert "t-shirt" in word.forms

@@ -29,6 +29,9 @@ from program_guided.models.config import TRANSLATORS, TranslatorConfig
 from program_guided.models.translator import BEGINNING, Translator
 from program_guided.tasks.visual.domain import DOMAIN as RELEASE
 from program_guided.tasks.visual.domain import parse_visual
+from program_guided.tasks.visual.embedded.building import scenes_of
+from program_guided.tasks.visual.english import agreement_on
+from program_guided.tasks.visual.ontology import BUILT_IN
 
 NAMES = ("bag", "dog", "cat", "hat", "cup", "tree", "car", "bus", "ship", "coffee table")
 COLORS = ("red", "green", "white")
@@ -103,6 +106,13 @@ def test_no_question_is_too_strange(trained, question):
     for each in reading.alternatives:
         assert parse(print_program(each.program, VISUAL), VISUAL)
     assert question or not reading.understood
+
+
+def test_a_question_that_is_read_in_part_is_not_understood(trained):
+    parser, _ = trained
+    (reading,) = parser.read(["Is there a red bag? " + "And " * 400])
+    assert reading.confidence == 0
+    assert not reading.understood
 
 
 def test_alternatives_are_ordered_and_different(trained):
@@ -206,6 +216,16 @@ def test_targets_become_the_program_again():
         assert program is not None
         assert signature(program, RELEASE) == signature(pair.program, RELEASE)
     assert Codec.from_dict(RELEASE, json.loads(json.dumps(codec.as_dict()))) == codec
+
+
+def test_two_programs_agree_if_they_do_on_every_scene():
+    agree = agreement_on(list(scenes_of("val", 12, seed=3)), BUILT_IN)
+    yes, also = parse_visual("exist(select(scene))"), parse_visual("or(exist(select(scene)), exist(select(bag)))")
+    bag = parse_visual("exist(select(bag))")
+    assert agree(yes, also)
+    assert agree(bag, yes) is False
+    assert agree(bag, bag)
+    assert agree(bag, parse_visual("query(select(unicorn), color)")) is None, "no scene has an answer"
 
 
 def test_the_vocabularies_hold_no_ids():

@@ -37,10 +37,10 @@ class Selection:
     question: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="QUESTION")] = ()
     """The question, in quotes."""
     parser: OptionalText = None
-    """A parser (a folder that 'proto train parser' wrote, or a shipped one by name). Left out, the shipped one that is
+    """A parser (a folder that 'proto train parser' wrote, or a shipped one by name); by default the shipped one that is
     surest of the question."""
     agent: OptionalText = None
-    """Who executes the program, as for 'proto run'; left out, the shipped checkpoint of the task."""
+    """Who executes the program, as for 'proto run'; by default the shipped checkpoint of the task."""
     task: OptionalText = None
     """The parser's task, if it is a file of one's own; or the task that is meant, among shipped parsers."""
     program_only: Flag = False
@@ -65,6 +65,8 @@ def main(arguments: Sequence[str]) -> int:
     if not asked.understood or agent is None or chosen.program_only:
         if options.running.json:
             print_json(figures)
+        elif agent is None and asked.understood and not chosen.program_only:
+            print(f"nothing was executed: no executor of {asked.task.task_name} ships; name one with --agent")
         return int(not asked.understood)
     task = with_options(asked.task, getattr(options, "task_options", None))
     program = asked.reading.program

@@ -369,7 +369,7 @@ class Grammar:
         return {
             "keyword": lambda expected, text: _keyword(text) in expected.keywords,
             "operation": self._accepts_operation,
-            "word": lambda expected, text: self._accepts_word(expected, text, Choice),
+            "word": self._accepts_word,
             "number": self._accepts_number,
             "wrap": lambda expected, text: expected.wraps and text in self._text(expected).wraps,
             "phrase": lambda expected, text: isinstance(self._parameter(expected), Text),
@@ -393,9 +393,9 @@ class Grammar:
         lowest = min((self.heights[row.name] for row in rows), default=0)
         return frozenset(row.name for row in rows if not shallow or self.heights[row.name] == lowest)
 
-    def _accepts_word(self, expected: Expected, text: str, kind: type[Choice]) -> bool:
+    def _accepts_word(self, expected: Expected, text: str) -> bool:
         parameter = self._parameter(expected)
-        return isinstance(parameter, kind) and text in parameter.words
+        return isinstance(parameter, Choice) and text in parameter.words
 
     def _accepts_number(self, expected: Expected, text: str) -> bool:
         parameter, number = self._parameter(expected), int(text)

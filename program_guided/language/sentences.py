@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from program_guided.language.domain import Domain, fold
 
-__all__ = ["FORMS", "MAX_WORDS", "Lexicon", "Word", "closed_words", "normalised", "singular"]
+__all__ = ["FORMS", "MAX_WORDS", "Lexicon", "Word", "closed_words", "is_too_long", "normalised", "singular"]
 
 MAX_WORDS = 400
 """Words of a sentence; the rest is not read."""
@@ -95,12 +95,20 @@ class Word(NamedTuple):
     """Knowledge of it: kind of thing, type of attribute, relation."""
 
 
+def is_too_long(text: str) -> bool:
+    """Whether a text is read in part only."""
+    return len(text) > MAX_CHARACTERS or len(_tokens(text)) > MAX_WORDS
+
+
 def normalised(text: str) -> tuple[str, ...]:
     """The words of a text: lower case, one for `what` and one for `'s`, hyphens as spaces."""
+    return tuple(word[:MAX_WORD_LENGTH] for word in _tokens(text)[:MAX_WORDS])
+
+
+def _tokens(text: str) -> list[str]:
     plain = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS].translate(QUOTES)).translate(QUOTES).lower()
     shown = "".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in HYPHEN.sub(" ", plain))
-    found = TOKEN.findall(shown)
-    return tuple(word[:MAX_WORD_LENGTH] for word in found[:MAX_WORDS])
+    return TOKEN.findall(shown)
 
 
 def singular(word: str) -> str:

@@ -1,6 +1,6 @@
 """Beam search for the most likely program of each of some questions.
 
-    guesses = search(network, codec, [codec.lexicon.read("Is the bag red?")], beam=4)
+    guesses, familiar = search(network, codec, [codec.lexicon.read("Is the bag red?")], beam=4)
     guesses[0][0].program, guesses[0][0].log_probability
 
 A hypothesis is extended only by what the automaton of the language expects, so every one that ends is a program.
@@ -177,7 +177,7 @@ class _Search:
         return kept, rows
 
     def _is_over(self, ended: Sequence[_Hypothesis], alive: Sequence[_Hypothesis]) -> bool:
-        """Whether enough have ended, and none that goes on is better."""
+        """Whether enough have ended, and the best of them is now ahead of all that go on."""
         if not alive or not ended:
             return not alive
         best = max(each.score() for each in ended)

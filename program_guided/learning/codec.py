@@ -2,7 +2,7 @@
 
 codec = Codec.of(domain, lexicon, pairs)
 encoded = codec.encode([lexicon.read("Is the bag red?")])       encoded.source goes to the translator
-numbers = codec.targets(program, encoded.extra[0])
+numbers = codec.targets(codec.derivation(program, sentence), encoded.extra[0])
 program = codec.program(numbers, encoded.extra[0])
 """
 
@@ -68,13 +68,13 @@ class Codec:
     """Words of questions; the first two are padding and any unknown word."""
     tags: tuple[str, ...]
     phrases: tuple[str, ...]
-    """Phrases of programs that can be generated without being copied."""
+    """Phrases of programs that can be generated: frequent ones, and such as once stood in no question."""
 
     @classmethod
     def of(cls, domain: Domain, lexicon: Lexicon, pairs: Sequence[Pair]) -> Codec:
         """The vocabularies of some pairs; phrases of their programs join the lexicon."""
-        said = [text for pair in pairs for text in _texts(pair.program, domain)]
-        every = lexicon.joined(Lexicon.of([text for text, count in Counter(said).items() if " " in text]))
+        texts = dict.fromkeys(text for pair in pairs for text in _texts(pair.program, domain))
+        every = lexicon.joined(Lexicon.of([text for text in texts if " " in text]))
         sentences = [every.read(pair.question) for pair in pairs]
         counts = Counter(form for each in sentences for word in each for form in {word.text, word.forms[-1]})
         words = sorted(word for word, count in counts.items() if count >= FREQUENT_WORD)

@@ -1,6 +1,6 @@
-"""Where in a question its program has come to: a function of the question and of the terminals so far.
+"""The place in a question that its program has come to: a function of the question and of the terminals so far.
 
-The programs of a world follow the order of their sentences, so each terminal that a word offers moves the cursor behind
+The programs of a world follow the order of their sentences, so each terminal that a word offers moves the cursor past
 that word. The decoder reads the question relative to the cursor: what it has learned of short sentences holds in long
 ones.
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 __all__ = ["Cursor", "cursors"]
 
 BACK, AHEAD = 16, 25
-"""Words before and behind the cursor that a terminal may be found at."""
+"""Words before and after the cursor that a terminal may be found at."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Cursor:
         return cls(words)
 
     def moved(self, terminal: int) -> Cursor:
-        """The cursor after a terminal: behind the nearest word that offers it, never back."""
+        """The cursor after a terminal: past the nearest word that offers it, never back."""
         near = [at for at in self.words.get(terminal, ()) if -BACK <= at - self.place <= AHEAD and at not in self.used]
         if not near:
             return self

@@ -14,6 +14,7 @@ import numpy as np
 
 from program_guided.errors import DataError
 from program_guided.language.domain import Domain
+from program_guided.language.sentences import is_too_long
 from program_guided.language.syntax import Program
 from program_guided.learning.beam import BEAM, Guess, search
 from program_guided.learning.codec import Codec, Sentence
@@ -44,7 +45,8 @@ class Reading:
     alternatives: tuple[Alternative, ...]
     """The best one first: by the log-probability over the length penalty."""
     confidence: float
-    """Probability of the first alternative, and that a program can answer the question."""
+    """Probability of the first alternative, times that of a question that a program can answer; 0 if the question is
+    empty, or so long that only a part of it is read."""
     understood: bool
     """Whether that is above the parser's threshold."""
     unknown: Mapping[str, list[str]] = field(default_factory=dict)
@@ -90,9 +92,10 @@ class Parser:
     def _reading(self, question: str, sentence: Sentence, guesses: Sequence[Guess], familiar: float) -> Reading:
         best = {each.program: each for each in reversed(guesses) if each.program is not None}
         programs = [Alternative(program, each.log_probability) for program, each in reversed(best.items())]
-        sure = math.exp(guesses[0].log_probability) * familiar if guesses and sentence else 0.0
+        is_read = bool(guesses) and bool(sentence) and not is_too_long(question)
+        sure = math.exp(guesses[0].log_probability) * familiar if is_read else 0.0
         valid = bool(guesses) and guesses[0].program is not None
-        understood = valid and bool(sentence) and sure >= self.threshold
+        understood = valid and is_read and sure >= self.threshold
         return Reading(question, tuple(programs if valid else ()), sure, understood, self._unknown(sentence))
 
     def _unknown(self, sentence: Sentence) -> dict[str, list[str]]:
@@ -102,8 +105,7 @@ class Parser:
 
 
 def chosen_threshold(right: Sequence[float], wrong: Sequence[float]) -> float:
-    """The confidence that separates best what was understood from what was not: the mean of the shares that lie on
-    their own side is largest."""
+    """The confidence with the highest balanced accuracy: of questions that were read rightly, and of senseless ones."""
     candidates = np.unique([0.0, *right, *wrong])
     accepted = (np.array(right)[None] >= candidates[:, None]).mean(axis=1) if right else np.ones(len(candidates))
     refused = (np.array(wrong)[None] < candidates[:, None]).mean(axis=1) if wrong else np.zeros(len(candidates))

@@ -1,12 +1,14 @@
 """Encoder-decoder transformer with a copy mechanism: from the words of a question to the terminals of a program.
 
 Departures from the paper (a sequence-to-sequence transformer of six and six layers, d = 512, eight heads: the
-configuration `paper`): layers are normalised before their sublayers, positions are rotary too, and a terminal can be
-copied from the source (as in CopyNet): a word offers itself, its singular and its canonical form, and one softmax is
-taken over the terminals and all these offers.
+configuration `paper`): layers are normalised before their sublayers, positions are rotary too, and begin anywhere in
+training; a terminal can be copied from the source (as in CopyNet): a word offers itself, its singular and its canonical
+form, and one softmax is taken over the terminals and all these offers. With `cursor`, attention is local, and to the
+question relative to the cursor. A second output says whether a program can answer the question at all.
 
     network = Translator(TranslatorConfig(), Vocabularies(words=500, tags=20, terminals=300))
-    scores = network(source, terminals, cursors)        # (batch, length, extended terminals) log-probabilities
+    scores, familiar = network(source, terminals, cursors)
+    scores.shape                                        # (batch, length, extended terminals) log-probabilities
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def load_parser(name: Path | str, task: str | None = None) -> tuple[TaskBase, Pa
 
 @lru_cache(maxsize=8)
 def _loaded(folder: Path, task: str | None, modified: int) -> tuple[TaskBase, Parser]:
-    """The same, once for every time that its weights are written."""
+    """The same, kept until the weights change."""
     saved = read_network(folder, KIND)
     owner = task_of(saved.config, saved.folder, task)
     return owner, Parser.restored(saved, owner.domain)
@@ -79,7 +79,7 @@ def shipped_parsers() -> list[str]:
 
 
 def understand(question: str, parsers: Sequence[Path | str], task: str | None = None) -> Asked:
-    """The question as the parser reads it that is surest of it."""
+    """The reading of the parser that is surest of the question."""
     read = [(owner, parser.read([question])[0]) for owner, parser in (load_parser(each, task) for each in parsers)]
     return Asked(*max(read, key=lambda each: (each[1].understood, each[1].confidence)))
 

@@ -44,7 +44,7 @@ class TrainParser:
     seed: int = 0
     """Seed of the weights and of the order of the questions."""
     out: OptionalPath = None
-    """Folder of the run; out/TASK-parser-SEED if left out."""
+    """Folder of the run; by default out/TASK-parser-SEED."""
     start: OptionalPath = None
     """A checkpoint to begin with, of the same questions."""
     resume: Flag = False
@@ -110,7 +110,7 @@ class EvaluateParser:
     task: OptionalText = None
     """The parser's task, if it is a file of one's own."""
     split: OptionalText = None
-    """Questions of this split; test if left out, dev of a root."""
+    """Questions of this split; by default test, with a root dev."""
     root: OptionalPath = None
     """Folder of real questions, as for training."""
     questions: OptionalNumber = None

@@ -1,5 +1,4 @@
-"""What the names of features say of routines, without any label: targets of `select` and `filter` for a training by
-answers alone.
+"""Targets from the names of features, without any label, of `select` and `filter`: for a training by answers alone.
 
     targets = perceived(program, features, numbers)     numbers: word -> the feature of that name
     targets[routine]                                    (objects,) what it finds; None where that is not said
@@ -22,7 +21,7 @@ from program_guided.tasks.visual.domain import DOMAIN, negated, row_of
 __all__ = ["perceived"]
 
 TRUE = 0.5
-"""Value of a feature from which on its name is true of an object."""
+"""Value of a feature above which its name is true of an object."""
 
 
 def perceived(
