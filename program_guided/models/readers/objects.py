@@ -125,9 +125,6 @@ class Scene:
     """(specifications, objects, concepts) how much a word is true of an object, by which objects are compared"""
     named: Tensor | None = None
     """(specifications, objects, vocabulary) the feature of each word's name, 0 for words without one"""
-    roles: tuple[Tensor, Tensor] | None = None
-    """(specifications, objects, vocabulary) how much an object has the part of the subject, and that of the object, in
-    the relation that a word names; 0 for words without"""
     keys: Tensor | None = None
     """(specifications, objects, width) keys of softmax attention"""
     where: Tensor | None = None
@@ -317,8 +314,6 @@ class ObjectView:
     """(batch, rows, 1) 1 for relations as they are, -1 for inverted ones"""
     named: Tensor | None
     """(batch, rows, L, objects) scores of the words by the features of their names"""
-    roles: tuple[Tensor, Tensor] | None
-    """(batch, rows, L, objects) scores of objects as subjects and as objects of the relations that the words name"""
 
 
 @final
@@ -371,9 +366,6 @@ class ObjectReader(nn.Module):
             self.named_scale = nn.Parameter(torch.ones(()))
             self.named: Tensor
             self.register_buffer("named", torch.full((vocabulary,), -1))
-            self.role_scale = nn.Parameter(torch.ones(()))
-            self.roles: Tensor
-            self.register_buffer("roles", torch.full((vocabulary, 2), -1))
             self.spell = nn.Linear(self.concepts, width, bias=False)
         self.has_names = config.named
         self.turned = nn.Embedding(vocabulary, 1, padding_idx=0)
@@ -416,7 +408,7 @@ class ObjectReader(nn.Module):
     def word_axes(self) -> dict[str, tuple[int, ...]]:
         """Parameter -> its axes that are numbered by the words of the vocabulary."""
         embeddings = ("word", "turned", "operation")
-        of_names = {"named": (0,), "roles": (0,), "spell.weight": (1,)} if self.has_names else {}
+        of_names = {"named": (0,), "spell.weight": (1,)} if self.has_names else {}
         of_words = {"gate.weight": (0, 1), "concept_bias": (0,), **of_names}
         return of_words | {f"{name}.weight": (0,) for name in embeddings}
 
@@ -433,14 +425,11 @@ class ObjectReader(nn.Module):
         vocabulary): `color` by `red`, `blue` and so on."""
         self.gate.weight[together[:, : self.concepts]] += LINK
 
-    def name_features(self, named: Mapping[int, int], roles: Mapping[int, tuple[int, int]]) -> None:
-        """Let words be true of the objects in which the feature of the same name is large, where features have names,
-        and relations of the pairs in which the features of its two roles are. `named`: word -> feature; `roles`: word
-        -> features of the relation's subject and object."""
+    def name_features(self, named: Mapping[int, int]) -> None:
+        """Let words be true of the objects in which the feature of the same name is large, where features have names.
+        `named`: word -> feature."""
         for word, feature in named.items():
             self.named[word] = feature
-        for word, features in roles.items():
-            self.roles[word] = torch.tensor(features)
 
     def encode(self, arrays: Mapping[str, Tensor]) -> Scene:
         seen = None if self.look is None else self.look.keep(arrays)
@@ -457,21 +446,26 @@ class ObjectReader(nn.Module):
             direct.append((arrays["features"][:, :, None] - arrays["features"][:, None]).square())
         scale = (stand.shape[3] + self.direct) ** 0.5  # the scale they would have if they alone were compared
         pairs = [nn.functional.gelu(stand), *(each * scale for each in direct)]
-        shown, features = self.shown(objects), arrays["features"]
-        named = _called(features, self.named) if self.has_names else None
-        roles = (_called(features, self.roles[:, 0]), _called(features, self.roles[:, 1])) if self.has_names else None
+        shown, named = self.shown(objects), self._named(arrays["features"])
         concepts = self._concepts(shown) if named is None else named[..., : self.concepts]
         places = _one_to_one(objects)
         pair = torch.cat(pairs, dim=3).flatten(1, 2)
         keys, where = self.key(objects), _positions(arrays) if self.positions else None
         values = self.value(objects)
-        return Scene(shown, arrays["exists"], places, values, pair, concepts, named, roles, keys, where, seen=seen)
+        return Scene(shown, arrays["exists"], places, values, pair, concepts, named, keys, where, seen=seen)
 
     def _concepts(self, shown: Tensor) -> Tensor:
         """(specifications, objects, concepts) from -1 to 1: how much the words that compare are true of an object."""
         attributes = self.word.weight[: self.concepts, : shown.shape[2]] * self.scale[: shown.shape[2]]
         scores = (shown @ attributes.T * shown.shape[2] ** -0.5).detach()  # comparing does not change what words mean
         return (self.concept_scale * scores + self.concept_bias).tanh()
+
+    def _named(self, features: Tensor) -> Tensor | None:
+        """(specifications, objects, vocabulary) the features of words' names, 0 for words without; None if features
+        have no names."""
+        if not self.has_names:
+            return None
+        return features[..., self.named.clamp(min=0)].masked_fill(self.named < 0, 0.0)
 
     def prepare(
         self,
@@ -487,22 +481,12 @@ class ObjectReader(nn.Module):
         direction = turned.masked_fill(~is_word, 1.0).prod(dim=2, keepdim=True)
         gates = RELATION_SCALE * self.gate(words.long()) if exists.shape[2] else None
         deviation, plan = _deviation(found.sum(dim=2), scene), _split(plan, self.blocks)
-        meanings, named, roles = self.word(words.long()) * self.scale, None, None
+        meanings, named = self.word(words.long()) * self.scale, None
         if scene.named is not None:
-            named = self._scores(scene, scene.named, self.named, NAMED * self.named_scale, words)
-        if scene.roles is not None and exists.shape[2]:
-            scale = NAMED / 2 * self.role_scale
-            subject, other = (
-                self._scores(scene, shares, self.roles[:, at], scale, words) for at, shares in enumerate(scene.roles)
-            )
-            roles = (subject, other)
-        return ObjectView(scene, found, deviation, plan, meanings, gates, direction, named, roles)
-
-    def _scores(self, scene: Scene, shares: Tensor, features: Tensor, scale: Tensor, words: Tensor) -> Tensor:
-        """(batch, rows, L, objects) scores of objects for the words of routines, by the features that words have."""
-        scores = (scale * (shares - THRESHOLD)).masked_fill(features < 0, 0.0)
-        every = scene.own(scores).transpose(1, 2)
-        return every[torch.arange(len(words), device=words.device)[:, None, None], words.long()]
+            scores = (NAMED * self.named_scale * (scene.named - THRESHOLD)).masked_fill(self.named < 0, 0.0)
+            every = scene.own(scores).transpose(1, 2)
+            named = every[torch.arange(len(words), device=words.device)[:, None, None], words.long()]
+        return ObjectView(scene, found, deviation, plan, meanings, gates, direction, named)
 
     def _found(self, scene: Scene, parents: Tensor, exists: Tensor) -> Tensor:
         """(batch, rows, slots, objects) probability that each parent has found an object, 0 for missing parents."""
@@ -599,9 +583,6 @@ class ObjectReader(nn.Module):
         same = scene.places.times(respects.flatten(1, 3), scene.concepts.transpose(1, 2))
         same = same.view(batch, rows, RELATIONS, -1)
         matches = (matches.view_as(same) + same + bias).view(batch, rows, RELATIONS, objects, objects)
-        if view.roles is not None:
-            subject, other = (weights @ each for each in view.roles)
-            matches = matches + other[..., None] + subject[..., None, :]
         share = (1 + view.direction[..., None, None]) / 2
         holds = _soft_clip(share * matches + (1 - share) * matches.transpose(3, 4)).sigmoid()
         every = found.amax(dim=2)[:, :, None, :, None]
@@ -655,11 +636,6 @@ class ObjectReader(nn.Module):
 
     def parts(self, specification: Scene) -> Bool[Tensor, "batch parts"]:
         return _of_all_parts(specification.exists.float(), specification, 0.0) > 0
-
-
-def _called(features: Tensor, names: Tensor) -> Tensor:
-    """(specifications, objects, vocabulary) the feature that each word names, 0 for words without one."""
-    return features[..., names.clamp(min=0)].masked_fill(names < 0, 0.0)
 
 
 def _of_all_parts(values: Tensor, scene: Scene, missing: float) -> Tensor:

@@ -257,7 +257,7 @@ class Visual(TaskBase):
         if fit is not None:
             fit(tensors_of(self._sample()))
         if getattr(model.reader, "has_names", False):
-            model.reader.name_features(*self._named_features())
+            model.reader.name_features(self._named_features())
         invert = getattr(model.reader, "invert", None)
         if invert is not None:
             invert([at for at, word in enumerate(self.vocabulary.words) if word == INVERTING_ROLE])
@@ -267,14 +267,12 @@ class Visual(TaskBase):
 
             link(torch.from_numpy(self._together()))
 
-    def _named_features(self) -> tuple[dict[int, int], dict[int, tuple[int, int]]]:
-        """Word -> the feature of the same name, and relation -> the features of its two roles, in vectors of the
-        embedded world."""
-        from program_guided.tasks.visual.embedded.vectors import FEATURE_NAMES, ROLE_FEATURES
+    def _named_features(self) -> dict[int, int]:
+        """Word -> the feature of the same name, in vectors of the embedded world."""
+        from program_guided.tasks.visual.embedded.vectors import FEATURE_NAMES
 
         numbers = {word: at for at, word in enumerate(self.vocabulary.words)}
-        named = {numbers[name]: at for at, name in enumerate(FEATURE_NAMES) if name and name in numbers}
-        return named, {numbers[name]: each for name, each in ROLE_FEATURES.items() if name in numbers}
+        return {numbers[name]: at for at, name in enumerate(FEATURE_NAMES) if name and name in numbers}
 
     def _sample(self) -> Arrays:
         """Detected objects of evenly spaced pictures of train."""

@@ -36,7 +36,6 @@ __all__ = [
     "FEATURE_NAMES",
     "PARTS",
     "ROLES",
-    "ROLE_FEATURES",
     "SCENE_VALUES",
     "SIZE",
     "VALUES",
@@ -83,11 +82,6 @@ FEATURE_NAMES = (
     "",
 )
 """Word of each number of a vector; "" where it has none."""
-_FIRST_ROLE = PARTS["roles"].start
-ROLE_FEATURES = {
-    relation: (_FIRST_ROLE + 2 * number, _FIRST_ROLE + 2 * number + 1) for number, relation in enumerate(RULE_OF)
-}
-"""Relation that is seen in objects -> the features of its subject and of its object."""
 
 
 def true_vectors(scene: Scene) -> Floats:
