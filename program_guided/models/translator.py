@@ -100,7 +100,7 @@ class Cache(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """What each terminal reads."""
+    """Terminals and words that each terminal reads."""
 
     terminals: Tensor
     """(length, terminals so far)"""
@@ -279,7 +279,8 @@ class Translator(nn.Module):
         return scores, memory.familiar
 
     def _reads(self, memory: Memory, cursors: Tensor, first: int) -> Reads:
-        """What terminals read, the first of which is the `first` of its sequence."""
+        """Terminals and words that are read by each of some terminals, the first of which is the `first` of its
+        sequence."""
         own = torch.arange(first, first + cursors.shape[1], device=cursors.device)[:, None]
         back = own - torch.arange(first + cursors.shape[1], device=cursors.device)
         if not self.config.cursor:
