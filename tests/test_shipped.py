@@ -11,12 +11,15 @@ import torch
 import program_guided
 from program_guided.learning.agents import run_programs
 from program_guided.learning.checkpoint import SHIPPED
+from program_guided.learning.codec import checked
 from program_guided.learning.executor_agent import ExecutorAgent
+from program_guided.learning.parsing import measure as measure_parser
 from program_guided.tasks.executor import load_executor
 from program_guided.tasks.learners import evaluate_entries
 from program_guided.tasks.minecraft.agents import placed
 from program_guided.tasks.minecraft.splits import load_split
 from program_guided.tasks.minecraft.task import Minecraft
+from program_guided.tasks.parser import load_parser, shipped_parsers
 from program_guided.tasks.visual.detector.evaluation import measure
 from program_guided.tasks.visual.detector.labels import labels_of
 from program_guided.tasks.visual.detector.pictures import pixels
@@ -49,6 +52,35 @@ def test_the_shipped_checkpoints_are_small_and_say_where_they_come_from(name):
     assert training["target"] == ("reward" if name == "minecraft-reward" else "dense")
     assert training["commit"]
     assert training["samples"] > 100_000
+
+
+def test_the_shipped_parsers_are_small_together_and_say_where_they_come_from():
+    assert shipped_parsers() == ["minecraft-parser", "visual-parser"]
+    files = [path for name in shipped_parsers() for path in (SHIPPED / name).iterdir()]
+    assert sum(path.stat().st_size for path in files) < 6_000_000
+    for name in shipped_parsers():
+        training = json.loads((SHIPPED / name / "config.json").read_text())["training"]
+        assert training["command"].startswith(f"proto train parser {name.removesuffix('-parser')}")
+        assert training["commit"]
+
+
+@pytest.mark.parametrize(("name", "split", "share"), [("visual", "test", 0.95), ("minecraft", "longer", 0.8)])
+def test_the_shipped_parsers_read_questions(name, split, share):
+    task, parser = load_parser(f"{name}-parser")
+    pairs = checked(list(task.questions(split))[::40][:40], task.parse)
+    found = measure_parser(parser, pairs)
+    assert found["valid"] == 100
+    assert found["canonical"] >= 100 * share
+
+
+def test_the_surest_shipped_parser_reads_a_question():
+    picture = program_guided.ask("Is the bag to the left of the bottle red?")
+    world = program_guided.ask("If there is a river, mine a wood and build a bridge.")
+    assert (picture.task.task_name, world.task.task_name) == ("visual", "minecraft")
+    assert picture.understood
+    assert world.understood
+    assert world.program.split() == ["if", "is_there[river]:", "mine(wood)", "build_bridge()"]
+    assert not program_guided.ask("Wie wird das Wetter morgen in Berlin?").understood
 
 
 def test_the_shipped_detector_is_small_and_says_where_it_comes_from():
