@@ -91,5 +91,6 @@ def ask(question: str, parser: Path | str | None = None, task: str | None = None
         return understand(question, [parser], task)
     shipped = [each for each in shipped_parsers() if task in (None, load_parser(each)[0].task_name)]
     if not shipped:
-        raise DataError(f"no parser of {task or 'any task'} ships; train one with: proto train parser, and name it")
+        whose = f" of {task}" if task else ""
+        raise DataError(f"no parser{whose} ships; train one (proto train parser TASK), and name it (--parser FOLDER)")
     return understand(question, shipped)
